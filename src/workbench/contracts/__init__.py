@@ -1,0 +1,1 @@
+"""What the outside must provide, written for the next implementer."""

@@ -1,0 +1,174 @@
+"""Engine, Sandbox, Process: a way of isolating, one running place, one thing that runs in it.
+
+For the author of the next engine: implement these three, declare capabilities that are true, and pass
+`workbench.testing.engine_contract`. The host owns every object here; none is shared between event loops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from workbench.model.capability import Capability
+from workbench.model.ids import SandboxId
+from workbench.model.process import ProcessExit, ProcessSpec, Stream
+from workbench.model.tier import Tier
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SandboxSpec:
+    """Everything an engine may know about the sandbox it is asked for."""
+
+    id: SandboxId
+    tier: Tier
+    files: Path
+    """an existing folder of the host's that appears at /mnt/files, writable; the engine never removes it"""
+    env: dict[str, str] = field(default_factory=dict)
+    """variables of every process inside; the engine adds PATH, HOME and the like"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SandboxDescription:
+    """What a caller may know about a sandbox: what it is made of and what holds its limits."""
+
+    id: SandboxId
+    engine: str
+    tier: str
+    isolated: bool
+    limits_by: str
+    """"cgroup v1", "cgroup v2", "rlimits and a watchdog", or "nothing\""""
+    warning: str = ""
+    """what a caller must be told every time, for an engine that does not isolate"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """What a sandbox uses now."""
+
+    memory_bytes: int
+    peak_memory_bytes: int
+    cpu_s: float
+    processes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputChunk:
+    """A piece of output as it came."""
+
+    stream: Stream
+    data: bytes
+
+
+class Process(Protocol):
+    """One process that began. Owned by its sandbox, which ends it."""
+
+    def output(self) -> AsyncIterator[OutputChunk]:
+        """Pieces until both streams are closed. For one reader; called once.
+
+        Output is pulled: a reader that waits makes the process wait. Ends when the last holder of the streams is
+        gone, which a process left in the background can put off beyond `wait`.
+        """
+        ...
+
+    async def wait(self) -> ProcessExit:
+        """Its end. May be called by many and again. Never raises because the process or the sandbox died."""
+        ...
+
+    async def write_stdin(self, data: bytes) -> None:
+        """Wait until all is taken.
+
+        Raises:
+            Conflict: it was not started with `stdin`, has ended, or has closed its input.
+        """
+        ...
+
+    async def close_stdin(self) -> None:
+        """End of file for the process. May be called twice."""
+        ...
+
+    async def signal(self, number: int) -> None:
+        """Send to the process and its group. Nothing happens when it has ended."""
+        ...
+
+
+class Sandbox(Protocol):
+    """One running place. Owned by whoever created it, closed exactly there."""
+
+    @property
+    def description(self) -> SandboxDescription:
+        """As it is now: the tier may have changed since it was made."""
+        ...
+
+    async def start(self, spec: ProcessSpec) -> Process:
+        """Start a process and return once it runs.
+
+        Raises:
+            InvalidRequest: no such program, folder or entry; nothing ran.
+            QuotaExceeded: the process limit is reached; nothing ran.
+            SandboxUnavailable: the sandbox is gone; nothing ran.
+        """
+        ...
+
+    async def change_tier(self, tier: Tier) -> None:
+        """Give it other limits, keeping its memory. On an error the old tier holds in full.
+
+        Raises:
+            QuotaExceeded: it uses more than the new tier has; the message has both numbers.
+            SandboxUnavailable: it is gone.
+        """
+        ...
+
+    async def usage(self) -> Usage:
+        """What it uses.
+
+        Raises:
+            SandboxUnavailable: it is gone.
+        """
+        ...
+
+    async def wait_gone(self) -> str:
+        """Return when it has ended, by `aclose` or by itself, with the reason. May be called by many."""
+        ...
+
+    async def aclose(self) -> None:
+        """Stop every process inside and free the host's resources.
+
+        May be called twice, and while processes run. Never raises because the guest misbehaves.
+        """
+        ...
+
+
+class Engine(Protocol):
+    """A way of isolating. One instance per host."""
+
+    @property
+    def name(self) -> str:
+        """As in the settings."""
+        ...
+
+    async def start(self) -> None:
+        """Find out by trying what this machine can do, and get ready. Called once, first.
+
+        Raises:
+            IsolationTooWeak: a step that this engine cannot do without failed; `context["step"]` names it.
+        """
+        ...
+
+    @property
+    def capabilities(self) -> tuple[Capability, ...]:
+        """One for every Barrier, as found by `start`."""
+        ...
+
+    async def create(self, spec: SandboxSpec) -> Sandbox:
+        """A sandbox in which nothing runs yet. The caller closes it.
+
+        Raises:
+            SandboxUnavailable: it could not be made; `context["step"]` names what failed, and nothing is left of it.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """End all sandboxes and whatever keeps the engine warm. May be called twice."""
+        ...

@@ -1,0 +1,1 @@
+"""One folder or file per way of isolating."""

@@ -1,0 +1,84 @@
+"""The host's end of a zygote's or a sandbox's socket: one message and its descriptors at a time, never blocking."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+
+from workbench_guest.channel import MAX_DESCRIPTORS, MAX_MESSAGE
+from workbench_guest.messages import Message, decode, encode
+
+
+class ChannelClosed(Exception):
+    """The other side is gone, or said something that is not a message: both mean that it cannot be trusted on."""
+
+
+class HostChannel:
+    """Owns its socket; closed by whoever made it."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        sock.setblocking(False)
+        self._sock = sock
+
+    @staticmethod
+    def pair() -> tuple[HostChannel, socket.socket]:
+        """Our end, and the one to give away."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        return HostChannel(ours), theirs
+
+    async def send(self, message: Message, descriptors: tuple[int, ...] = ()) -> None:
+        """Send; the descriptors stay the caller's.
+
+        Raises:
+            ChannelClosed: nobody is there.
+        """
+        data = encode(message)
+        while True:
+            try:
+                socket.send_fds(self._sock, [data], list(descriptors))
+                return
+            except BlockingIOError:
+                await self._ready(write=True)
+            except OSError as problem:
+                raise ChannelClosed(str(problem)) from problem
+
+    async def receive(self) -> tuple[Message, list[int]]:
+        """The next message; its descriptors are the caller's to close.
+
+        Raises:
+            ChannelClosed: there will be none.
+        """
+        while True:
+            try:
+                data, descriptors, _, _ = socket.recv_fds(
+                    self._sock, MAX_MESSAGE, MAX_DESCRIPTORS, socket.MSG_CMSG_CLOEXEC
+                )
+            except BlockingIOError:
+                await self._ready(write=False)
+                continue
+            except OSError as problem:
+                raise ChannelClosed(str(problem)) from problem
+            try:
+                if not data:
+                    raise ChannelClosed("closed by the other side")
+                return decode(data), descriptors
+            except (ChannelClosed, ValueError) as problem:
+                for descriptor in descriptors:
+                    os.close(descriptor)
+                raise ChannelClosed(str(problem)) from problem
+
+    async def _ready(self, *, write: bool) -> None:
+        loop = asyncio.get_running_loop()
+        ready: asyncio.Future[None] = loop.create_future()
+        add, remove = (loop.add_writer, loop.remove_writer) if write else (loop.add_reader, loop.remove_reader)
+        add(self._sock.fileno(), lambda: None if ready.done() else ready.set_result(None))
+        try:
+            await ready
+        finally:
+            if self._sock.fileno() >= 0:
+                remove(self._sock.fileno())
+
+    def close(self) -> None:
+        """May be called twice. Nobody may be waiting on it."""
+        self._sock.close()

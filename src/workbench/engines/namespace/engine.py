@@ -1,0 +1,299 @@
+"""The namespace engine: zygotes, a pool of prepared slots, and the sandboxes claimed from it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import time
+from collections import deque
+from dataclasses import dataclass
+from pathlib import Path
+
+from workbench.contracts.engine import SandboxSpec
+from workbench.engines.namespace import slot as slots
+from workbench.engines.namespace.files_watch import FilesWatch
+from workbench.engines.namespace.limits.choose import Choice, choose
+from workbench.engines.namespace.sandbox import NamespaceSandbox
+from workbench.engines.namespace.slot import Slot
+from workbench.engines.namespace.userns import make_user_namespace
+from workbench.engines.namespace.view import base_environment
+from workbench.engines.namespace.zygote import Zygote
+from workbench.errors import InvalidRequest, IsolationTooWeak, QuotaExceeded, SandboxUnavailable
+from workbench.model.capability import ISOLATION, Barrier, Capability, Grade
+from workbench.model.image import Image
+from workbench.model.tier import STANDARD, Tier
+from workbench_guest.messages import INSIDE_UID, Furnish, Resize
+
+WATCH_INTERVAL_S = 0.25
+# Every clone of one zygote shares its address layout and hash seed, so none serves for ever.
+_ZYGOTE_MAX_AGE_S, _ZYGOTE_MAX_CLONES = 3600.0, 5000
+_PREPARE_TRIES = 3
+_REFILL_DELAY_S = 0.03
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamespaceOptions:
+    """What the engine is given; it reads no setting and no environment."""
+
+    image: Image
+    run_dir: Path
+    """for this host alone; holds the staging folder"""
+    files_root: Path
+    """parent of every folder that can be mounted at /mnt/files"""
+    group_name: str
+    """of the control groups; the sweep after a crash finds them by it"""
+    pool_size: int
+
+
+class NamespaceEngine:
+    """One per host."""
+
+    name = "namespace"
+
+    def __init__(self, options: NamespaceOptions) -> None:
+        self._options = options
+        self._userns: int | None = None
+        self._zygote: Zygote | None = None
+        self._draining: list[Zygote] = []
+        self._choice: Choice | None = None
+        self._maps_owner = False
+        self._pool: deque[Slot] = deque()
+        self._live: set[NamespaceSandbox] = set()
+        self._refilling: asyncio.Task[None] | None = None
+        self._watching: asyncio.Task[None] | None = None
+        self._replacing = asyncio.Lock()
+        self._closed = False
+        self._cpus = len(os.sched_getaffinity(0))
+        self._files_watch = FilesWatch(options.files_root)
+
+    async def start(self) -> None:
+        """As the contract says."""
+        self._options.files_root.mkdir(parents=True, exist_ok=True)
+        if os.geteuid() != 0:
+            try:
+                self._userns = make_user_namespace()
+            except OSError as problem:
+                raise IsolationTooWeak(
+                    f"this user may not make user namespaces: {problem.strerror}; `workbench doctor` says what to do",
+                    {"step": "make a user namespace", "error": str(problem)},
+                ) from problem
+        zygote = await self._current_zygote()
+        self._choice = choose(self._options.group_name, zygote.resident_bytes)
+        self._maps_owner = await self._try_a_slot()
+        self._watching = asyncio.create_task(self._watch(), name="watch sandboxes")
+        self._refill_soon()
+
+    async def _try_a_slot(self) -> bool:
+        """One whole life of a slot, so that what cannot work fails now. Says whether files can be shown as another's."""
+        slot = await self._prepare()
+        trial = self._options.files_root / slot.name
+        trial.mkdir()
+        try:
+            for map_owner in [True, False] if slot.outside_uid is not None else [False]:
+                try:
+                    await slot.zygote.ask(self._furnishing(slot, trial.name, map_owner=map_owner), tuple(slot.descriptors))
+                except SandboxUnavailable as problem:
+                    refused = problem
+                else:
+                    return map_owner
+            raise IsolationTooWeak(f"files cannot be mounted: {refused.message}", {"step": "mount /mnt/files"})
+        finally:
+            await slot.end()
+            trial.rmdir()
+
+    @property
+    def limits(self) -> Choice:
+        """How limits are held, and why not better; for `doctor`."""
+        assert self._choice is not None
+        return self._choice
+
+    @property
+    def capabilities(self) -> tuple[Capability, ...]:
+        """As the contract says. A slot came up, so each step of it worked."""
+        held = [Capability(barrier=barrier, grade=Grade.ENFORCED, by="the kernel") for barrier in ISOLATION]
+        if os.geteuid() == 0:
+            held.append(Capability(barrier=Barrier.OWN_UID, grade=Grade.ENFORCED, by="a uid of its own"))
+        else:
+            held.append(Capability(barrier=Barrier.OWN_UID, grade=Grade.ABSENT, by="an ordinary user has only one"))
+        return (
+            *held,
+            *self.limits.keeper.capabilities,
+            Capability(barrier=Barrier.OPEN_FILES, grade=Grade.ENFORCED, by="RLIMIT_NOFILE"),
+            Capability(barrier=Barrier.SCRATCH_DISK, grade=Grade.ENFORCED, by="tmpfs size and inodes"),
+            Capability(barrier=Barrier.FILES_DISK, grade=Grade.WATCHED, by="a watchdog that measures /mnt/files"),
+        )
+
+    @property
+    def pooled(self) -> int:
+        """Slots that wait."""
+        return len(self._pool)
+
+    @property
+    def zygote_pids(self) -> tuple[int, ...]:
+        """Of the current one and of those that still drain."""
+        zygotes = [*self._draining, *([self._zygote] if self._zygote else [])]
+        return tuple(zygote.pid for zygote in zygotes if zygote.check())
+
+    async def create(self, spec: SandboxSpec) -> NamespaceSandbox:
+        """As the contract says."""
+        if spec.files.parent != self._options.files_root or not spec.files.is_dir():
+            raise InvalidRequest(f"not a folder of {self._options.files_root}: {spec.files}")
+        for _ in range(_PREPARE_TRIES):
+            slot = self._pool.popleft() if self._pool else await self._prepare()
+            try:
+                sandbox = await self._claim(slot, spec)
+            except SandboxUnavailable:
+                # A slot whose zygote died while it waited cannot get its files any more.
+                await slot.end()
+                if slot.zygote.check():
+                    raise
+                continue
+            self._refill_soon()
+            return sandbox
+        raise SandboxUnavailable("zygotes keep dying; see the host's log", {"step": "claim"})
+
+    async def _claim(self, slot: Slot, spec: SandboxSpec) -> NamespaceSandbox:
+        slot.group.apply(spec.tier)
+        self._hand_over(spec.files, slot)
+        await slot.zygote.ask(
+            self._furnishing(slot, spec.files.name, map_owner=self._maps_owner, tier=spec.tier), tuple(slot.descriptors)
+        )
+        sandbox = NamespaceSandbox(
+            spec=spec,
+            slot=slot,
+            limits_by=self.limits.keeper.kind,
+            base_env=base_environment(self._options.image),
+            cpus=self._cpus,
+            resize=self._resize,
+            on_gone=self._live.discard,
+        )
+        await sandbox.open()
+        self._live.add(sandbox)
+        return sandbox
+
+    def _hand_over(self, files: Path, slot: Slot) -> None:
+        """Files belong to one fixed uid on disk and are shown as the sandbox's, or, where that fails, are given to it."""
+        if slot.outside_uid is None:
+            return
+        owner = INSIDE_UID if self._maps_owner else slot.outside_uid
+        if files.stat().st_uid == owner:
+            return
+        os.chown(files, owner, owner)
+        for folder, folders, names in os.walk(files):
+            for name in (*folders, *names):
+                os.chown(os.path.join(folder, name), owner, owner, follow_symlinks=False)
+
+    def _furnishing(self, slot: Slot, files: str, *, map_owner: bool, tier: Tier | None = None) -> Furnish:
+        size = tier or STANDARD
+        return Furnish(
+            slot=slot.name,
+            files=files,
+            map_owner=map_owner,
+            scratch_bytes=size.scratch_bytes,
+            scratch_inodes=size.scratch_inodes,
+            shm_bytes=size.shm_bytes,
+        )
+
+    async def _resize(self, slot: Slot, tier: Tier) -> None:
+        """Any living zygote can: all of them are root in the namespace that owns the mounts."""
+        request = Resize(
+            scratch_bytes=tier.scratch_bytes, scratch_inodes=tier.scratch_inodes, shm_bytes=tier.shm_bytes
+        )
+        zygote = await self._current_zygote()
+        try:
+            await zygote.ask(request, tuple(slot.descriptors[1:]))
+        except SandboxUnavailable as problem:
+            raise QuotaExceeded(
+                f"the files in /home/user, /tmp or /dev/shm do not fit into tier {tier.name} "
+                f"({tier.scratch_bytes / 2**20:.0f} MiB, {tier.scratch_inodes} files): remove some first",
+                {"limit_bytes": str(tier.scratch_bytes)},
+            ) from problem
+
+    async def _current_zygote(self) -> Zygote:
+        async with self._replacing:
+            current = self._zygote
+            if current is not None and current.check() and not _is_old(current):
+                return current
+            if current is not None and current.alive:
+                self._draining.append(current)
+            staging = self._options.run_dir / "root"
+            staging.mkdir(parents=True, exist_ok=True)
+            self._zygote = await Zygote.start(
+                self._options.image, staging=staging, files_root=self._options.files_root, userns=self._userns
+            )
+            return self._zygote
+
+    async def _prepare(self) -> Slot:
+        for _ in range(_PREPARE_TRIES - 1):
+            zygote = await self._current_zygote()
+            try:
+                return await slots.prepare(zygote, self.limits.keeper)
+            except SandboxUnavailable:
+                if zygote.check():
+                    raise
+        return await slots.prepare(await self._current_zygote(), self.limits.keeper)
+
+    def _refill_soon(self) -> None:
+        if not self._closed and (self._refilling is None or self._refilling.done()):
+            self._refilling = asyncio.create_task(self._refill(), name="refill the pool")
+
+    async def _refill(self) -> None:
+        # Whoever just took a slot is about to use it; on a small machine the next one can wait that long.
+        await asyncio.sleep(_REFILL_DELAY_S)
+        with contextlib.suppress(SandboxUnavailable, IsolationTooWeak):
+            while len(self._pool) < self._options.pool_size and not self._closed:
+                self._pool.append(await self._prepare())
+
+    async def _watch(self) -> None:
+        """Limits that the kernel does not hold, slots whose zygote died, zygotes that have nothing left to do."""
+        keeper = self.limits.keeper
+        looked_at_zygotes = time.monotonic()
+        while True:
+            await asyncio.sleep(WATCH_INTERVAL_S)
+            if keeper.watches:
+                for sandbox in list(self._live):
+                    if (reason := sandbox.slot.group.watch()) is not None:
+                        sandbox.end_soon(reason)
+            for sandbox, reason in await self._files_watch.over_quota(self._live):
+                sandbox.end_soon(reason)
+            if time.monotonic() - looked_at_zygotes > 1.0:
+                looked_at_zygotes = time.monotonic()
+                await self._retire_zygotes()
+
+    async def _retire_zygotes(self) -> None:
+        current = self._zygote
+        stale = [slot for slot in self._pool if slot.zygote is not current or not slot.zygote.check()]
+        if stale or (current is not None and (not current.check() or _is_old(current))):
+            for slot in stale:
+                self._pool.remove(slot)
+                await slot.end()
+            self._refill_soon()
+        for zygote in self._draining:
+            zygote.end()
+        self._draining.clear()
+
+    async def aclose(self) -> None:
+        """As the contract says."""
+        if self._closed:
+            return
+        self._closed = True
+        for task in (self._watching, self._refilling):
+            if task is not None:
+                task.cancel()
+                await asyncio.wait([task])
+        await asyncio.gather(*(sandbox.aclose() for sandbox in list(self._live)))
+        for slot in self._pool:
+            slot.kill()
+        await asyncio.gather(*(slot.end() for slot in self._pool))
+        self._pool.clear()
+        if self._zygote is not None:
+            self._zygote.end()
+        if self._choice is not None:
+            self._choice.keeper.close()
+        if self._userns is not None:
+            os.close(self._userns)
+
+
+def _is_old(zygote: Zygote) -> bool:
+    return time.monotonic() - zygote.started > _ZYGOTE_MAX_AGE_S or zygote.clones > _ZYGOTE_MAX_CLONES

@@ -1,0 +1,256 @@
+"""A claimed slot, as the Sandbox of the contract: starts processes, follows their ends, names the limits they met."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections.abc import Awaitable, Callable
+
+from workbench.contracts.engine import SandboxDescription, SandboxSpec, Usage
+from workbench.engines.namespace.channel import ChannelClosed
+from workbench.engines.namespace.limits.keeper import Counters
+from workbench.engines.namespace.process import NamespaceProcess, Pipes
+from workbench.engines.namespace.slot import Slot, exited
+from workbench.errors import InvalidRequest, QuotaExceeded, SandboxUnavailable
+from workbench.model.process import Limit, ProcessExit, ProcessSpec
+from workbench.model.tier import Tier, thread_variables
+from workbench_guest.messages import (
+    Configure,
+    Exited,
+    NotStarted,
+    Signal,
+    Start,
+    Started,
+)
+
+_START_TIMEOUT_S = 30.0
+# A page: less than this left of a folder in memory means that a write was refused.
+_FULL_BYTES = 4096
+
+
+class NamespaceSandbox:
+    """Owned by its creator. `resize` and `on_gone` are the engine's."""
+
+    def __init__(
+        self,
+        *,
+        spec: SandboxSpec,
+        slot: Slot,
+        limits_by: str,
+        base_env: dict[str, str],
+        cpus: int,
+        resize: Callable[[Slot, Tier], Awaitable[None]],
+        on_gone: Callable[[NamespaceSandbox], None],
+    ) -> None:
+        self._spec = spec
+        self._tier = spec.tier
+        self.slot = slot
+        self._limits_by = limits_by
+        self._base_env = base_env
+        self._cpus = cpus
+        self._resize = resize
+        self._on_gone = on_gone
+        self._starting: dict[str, asyncio.Future[Started | NotStarted]] = {}
+        self._running: dict[str, tuple[NamespaceProcess, Counters]] = {}
+        self._gone: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._reason = ""
+        self._follower: asyncio.Task[None] | None = None
+
+    @property
+    def description(self) -> SandboxDescription:
+        """As the contract says."""
+        return SandboxDescription(
+            id=self._spec.id, engine="namespace", tier=self._tier.name, isolated=True, limits_by=self._limits_by
+        )
+
+    @property
+    def tier(self) -> Tier:
+        """The one in force."""
+        return self._tier
+
+    @property
+    def spec(self) -> SandboxSpec:
+        """As it was asked for."""
+        return self._spec
+
+    async def open(self) -> None:
+        """Tell pid 1 its environment and start listening to it. Called once, by the engine."""
+        try:
+            await self.slot.channel.send(self._configuration())
+        except ChannelClosed as problem:
+            raise SandboxUnavailable("the sandbox ended before it was used", {"step": "configure"}) from problem
+        self._follower = asyncio.create_task(self._follow(), name=f"follow {self._spec.id}")
+
+    def _configuration(self) -> Configure:
+        threads = thread_variables(min(self._tier.vcpus, self._cpus))
+        return Configure(env={**self._base_env, **threads, **self._spec.env})
+
+    async def start(self, spec: ProcessSpec) -> NamespaceProcess:
+        """As the contract says."""
+        spec.checked()
+        self._raise_if_gone()
+        pipes = Pipes(stdin=spec.stdin)
+        process = NamespaceProcess(pipes, lambda number: self._send(Signal(process=spec.id, number=number)))
+        answer: asyncio.Future[Started | NotStarted] = asyncio.get_running_loop().create_future()
+        self._starting[spec.id] = answer
+        # Known before it runs: it may end before its start is told.
+        self._running[spec.id] = (process, self.slot.group.counters())
+        try:
+            await self._send_start(spec, pipes)
+            async with asyncio.timeout(_START_TIMEOUT_S):
+                told = await answer
+            if isinstance(told, NotStarted):
+                raise _refusal(told)
+        except BaseException as problem:
+            self._running.pop(spec.id, None)
+            pipes.close()
+            if isinstance(problem, TimeoutError | ChannelClosed):
+                raise SandboxUnavailable("the sandbox does not answer", {"step": "start"}) from problem
+            raise
+        finally:
+            pipes.close_far()
+            self._starting.pop(spec.id, None)
+        return process
+
+    async def _send_start(self, spec: ProcessSpec, pipes: Pipes) -> None:
+        order = Start(process=spec.id, argv=spec.argv, entry=spec.entry, env=spec.env, cwd=spec.cwd)
+        if spec.entry is None:
+            await self.slot.channel.send(order, tuple(pipes.far))
+            return
+        payload = os.memfd_create("payload", os.MFD_CLOEXEC)
+        try:
+            os.write(payload, spec.payload)
+            os.lseek(payload, 0, os.SEEK_SET)
+            await self.slot.channel.send(order, (*pipes.far, payload))
+        finally:
+            os.close(payload)
+
+    async def _send(self, message: Signal | Configure) -> None:
+        with contextlib.suppress(ChannelClosed):
+            await self.slot.channel.send(message)
+
+    async def change_tier(self, tier: Tier) -> None:
+        """As the contract says: the part that can be refused comes first in either direction."""
+        self._raise_if_gone()
+        before = self._tier
+        if tier.memory_bytes < before.memory_bytes:
+            await self._resize(self.slot, tier)
+            try:
+                self.slot.group.apply(tier)
+            except QuotaExceeded:
+                await self._resize(self.slot, before)
+                raise
+        else:
+            self.slot.group.apply(tier)
+            await self._resize(self.slot, tier)
+        self._tier = tier
+        await self._send(self._configuration())
+
+    async def usage(self) -> Usage:
+        """As the contract says."""
+        self._raise_if_gone()
+        return self.slot.group.usage()
+
+    async def wait_gone(self) -> str:
+        """As the contract says."""
+        return await asyncio.shield(self._gone)
+
+    def end_soon(self, reason: str) -> None:
+        """For the watchdog: kill it now; who owns it still closes it."""
+        self._reason = self._reason or reason
+        self.slot.kill()
+
+    async def aclose(self) -> None:
+        """As the contract says."""
+        self._reason = self._reason or "closed"
+        await asyncio.shield(self._close())
+
+    async def _close(self) -> None:
+        if self._follower is not None and not self._follower.done():
+            self.slot.kill()
+            # The follower sees the end of the channel and settles what was running.
+            await asyncio.wait([self._follower])
+        self._settle()
+        await self.slot.end()
+
+    async def _follow(self) -> None:
+        """Until pid 1 is gone: hand each of its messages to who waits for it."""
+        with contextlib.suppress(ChannelClosed):
+            while True:
+                message, descriptors = await self.slot.channel.receive()
+                for descriptor in descriptors:
+                    os.close(descriptor)
+                match message:
+                    case Started() | NotStarted():
+                        answer = self._starting.get(message.process)
+                        if answer is not None and not answer.done():
+                            answer.set_result(message)
+                    case Exited():
+                        self._exited(message)
+                    case _:
+                        # Nothing else is ever said by pid 1: someone speaks in its place.
+                        break
+        self.slot.kill()
+        await exited(self.slot.pidfd)
+        self._settle()
+        self._on_gone(self)
+
+    def _exited(self, message: Exited) -> None:
+        known = self._running.pop(message.process, None)
+        if known is None:
+            return
+        process, before = known
+        code, number = (None, os.WTERMSIG(message.status)) if os.WIFSIGNALED(message.status) else (
+            os.WEXITSTATUS(message.status), None)  # fmt: skip
+        process.exit.set_result(
+            ProcessExit(
+                code=code,
+                signal=number,
+                limits=self._limits_met(before, message),
+                cpu_s=message.cpu_s,
+                peak_bytes=message.peak_bytes,
+            )
+        )
+
+    def _limits_met(self, before: Counters, message: Exited) -> tuple[Limit, ...]:
+        now = self.slot.group.counters()
+        met = []
+        if now.memory_kills > before.memory_kills:
+            met.append(Limit.MEMORY)
+        if now.process_refusals > before.process_refusals:
+            met.append(Limit.PROCESSES)
+        if message.scratch_free_bytes < _FULL_BYTES or message.scratch_free_inodes == 0:
+            met.append(Limit.DISK)
+        return tuple(met)
+
+    def _settle(self) -> None:
+        """Everything that was running or starting learns that the sandbox is gone. May be called twice."""
+        reason = self._reason or self._cause()
+        for answer in self._starting.values():
+            if not answer.done():
+                answer.set_exception(ChannelClosed(reason))
+        for process, before in self._running.values():
+            if not process.exit.done():
+                killed = self.slot.group.counters().memory_kills > before.memory_kills
+                limits = (Limit.MEMORY,) if killed else ()
+                process.exit.set_result(ProcessExit(code=None, lost=True, limits=limits, reason=reason))
+        self._running.clear()
+        if not self._gone.done():
+            self._gone.set_result(reason)
+
+    def _cause(self) -> str:
+        if self.slot.group.counters().memory_kills:
+            return "out of memory: the sandbox itself was ended"
+        return "the sandbox ended by itself"
+
+    def _raise_if_gone(self) -> None:
+        if self._gone.done() or self._reason:
+            reason = self._reason or self._gone.result()
+            raise SandboxUnavailable(f"sandbox {self._spec.id} is gone: {reason}", {"sandbox": self._spec.id})
+
+
+def _refusal(told: NotStarted) -> InvalidRequest | QuotaExceeded:
+    if told.error.startswith("too many processes"):
+        return QuotaExceeded(told.error, {"limit": Limit.PROCESSES})
+    return InvalidRequest(told.error)

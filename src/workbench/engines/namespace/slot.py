@@ -1,0 +1,152 @@
+"""A slot: a sandbox whose walls are up and that belongs to nobody yet. Made by a zygote, claimed by the engine."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import secrets
+import signal
+from dataclasses import dataclass
+
+from workbench.engines.namespace.channel import ChannelClosed, HostChannel
+from workbench.engines.namespace.limits.keeper import LimitGroup, LimitKeeper
+from workbench.engines.namespace.zygote import Zygote
+from workbench.errors import SandboxUnavailable
+from workbench.model.tier import STANDARD
+from workbench_guest.messages import Failed, Forget, SlotPlan, SlotReady
+
+# A slot is ready in about 10 ms; an emulated machine under load needs hundreds of times that.
+PREPARE_TIMEOUT_S = 60.0
+_END_TIMEOUT_S = 20.0
+_REMOVE_TRIES, _REMOVE_PAUSE_S = 200, 0.02
+# Above every range that distributions hand out to users, services and containers.
+_UID_BASE, _UID_COUNT = 1_900_000_000, 1 << 24
+_RLIMITS = {"RLIMIT_NOFILE": STANDARD.open_files, "RLIMIT_CORE": 0, "RLIMIT_RTPRIO": 0, "RLIMIT_NICE": 0}
+
+
+@dataclass(slots=True)
+class Slot:
+    """Owned by the pool, then by a sandbox; `end` frees everything in any state."""
+
+    name: str
+    pid: int
+    pidfd: int
+    channel: HostChannel
+    group: LimitGroup
+    zygote: Zygote
+    descriptors: list[int]
+    """its user namespace, scratch and shm"""
+    steps_ms: dict[str, float]
+    outside_uid: int | None
+
+    async def end(self) -> None:
+        """Kill pid 1, and with it all inside; reap it; free its group and its mounts. May be called twice."""
+        if self.pidfd < 0:
+            return
+        pidfd, self.pidfd = self.pidfd, -1
+        try:
+            await end_process(self.pid, pidfd)
+        finally:
+            os.close(pidfd)
+            self.channel.close()
+            for descriptor in self.descriptors:
+                os.close(descriptor)
+            self.descriptors = []
+            await remove_group(self.group)
+            if self.zygote.alive:
+                with contextlib.suppress(SandboxUnavailable):
+                    await self.zygote.ask(Forget(slot=self.name))
+
+    def kill(self) -> None:
+        """Only the signal; the owner still calls `end`."""
+        if self.pidfd >= 0:
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
+
+
+async def prepare(zygote: Zygote, keeper: LimitKeeper) -> Slot:
+    """A new slot, at the standard tier's sizes.
+
+    Raises:
+        SandboxUnavailable: a step failed, `context["step"]`; nothing is left of it.
+    """
+    name = f"s-{secrets.token_hex(6)}"
+    group = keeper.group(name)
+    channel, theirs = HostChannel.pair()
+    outside_uid = _UID_BASE + secrets.randbelow(_UID_COUNT) if os.geteuid() == 0 else None
+    joins = group.open_to_join()
+    plan = SlotPlan(
+        slot=name,
+        outside_uid=outside_uid,
+        join=group.join,
+        scratch_bytes=STANDARD.scratch_bytes,
+        scratch_inodes=STANDARD.scratch_inodes,
+        shm_bytes=STANDARD.shm_bytes,
+        rlimits={**_RLIMITS, **group.rlimits},
+        pin_cpus=group.pin_cpus,
+    )
+    try:
+        done = await zygote.ask(plan, (theirs.fileno(), *joins))
+    except SandboxUnavailable:
+        channel.close()
+        await remove_group(group)
+        raise
+    finally:
+        theirs.close()
+        for descriptor in joins:
+            os.close(descriptor)
+    assert done.pid is not None
+    group.adopt(done.pid)
+    zygote.clones += 1
+    slot = Slot(name, done.pid, os.pidfd_open(done.pid), channel, group, zygote, [], {}, outside_uid)
+    try:
+        await _until_ready(slot)
+    except BaseException:
+        await asyncio.shield(slot.end())
+        raise
+    return slot
+
+
+async def _until_ready(slot: Slot) -> None:
+    try:
+        async with asyncio.timeout(PREPARE_TIMEOUT_S):
+            answer, slot.descriptors = await slot.channel.receive()
+    except (TimeoutError, ChannelClosed) as problem:
+        raise SandboxUnavailable(f"the sandbox did not come up: {problem or 'no answer'}", {"step": "clone"}) from problem
+    if isinstance(answer, Failed):
+        raise SandboxUnavailable(f"{answer.step}: {answer.error}", {"step": answer.step})
+    assert isinstance(answer, SlotReady)
+    slot.steps_ms = answer.steps_ms
+
+
+async def end_process(pid: int, pidfd: int) -> None:
+    """Kill a child of ours and reap it; waits, within bounds, until the kernel has torn its namespace down."""
+    with contextlib.suppress(ProcessLookupError):
+        signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(exited(pidfd), _END_TIMEOUT_S)
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(pid, os.WNOHANG)
+
+
+async def exited(pidfd: int) -> None:
+    """Return when the process has ended; it is not reaped."""
+    loop = asyncio.get_running_loop()
+    over: asyncio.Future[None] = loop.create_future()
+    # A descriptor of its own: the loop knows one reader a descriptor, and several may wait.
+    watched = os.dup(pidfd)
+    loop.add_reader(watched, lambda: None if over.done() else over.set_result(None))
+    try:
+        await over
+    finally:
+        loop.remove_reader(watched)
+        os.close(watched)
+
+
+async def remove_group(group: LimitGroup) -> None:
+    """The last process may still be on its way out of the group for a moment."""
+    for _ in range(_REMOVE_TRIES):
+        if group.remove():
+            return
+        await asyncio.sleep(_REMOVE_PAUSE_S)

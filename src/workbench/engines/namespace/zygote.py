@@ -1,0 +1,131 @@
+"""A zygote as the host sees it: started with nothing of ours, asked for clones, ended when it has served its time."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import time
+from pathlib import Path
+
+import workbench_guest
+from workbench.engines.namespace.channel import ChannelClosed, HostChannel
+from workbench.engines.namespace.view import zygote_plan
+from workbench.errors import IsolationTooWeak, SandboxUnavailable
+from workbench.model.image import Image
+from workbench_guest.messages import Done, Failed, Message, ZygoteReady
+
+# Importing pandas and matplotlib on a cold disk or an emulated machine takes this long at the very worst.
+START_TIMEOUT_S = 180.0
+REQUEST_TIMEOUT_S = 20.0
+_STOP_TIMEOUT_S = 5.0
+_BOOT = "import sys; sys.path.insert(0, sys.argv[1]); from workbench_guest.zygote import main; main()"
+
+
+class Zygote:
+    """Owned by the engine. `alive` turns false for good when the process is gone."""
+
+    def __init__(self, process: subprocess.Popen[bytes], channel: HostChannel, ready: ZygoteReady) -> None:
+        self._process = process
+        self._channel = channel
+        self._one_at_a_time = asyncio.Lock()
+        self.started = time.monotonic()
+        self.clones = 0
+        self.resident_bytes = ready.resident_bytes
+        self.alive = True
+
+    @property
+    def pid(self) -> int:
+        """On the host."""
+        return self._process.pid
+
+    @classmethod
+    async def start(cls, image: Image, *, staging: Path, files_root: Path, userns: int | None) -> Zygote:
+        """Start one and wait until it is warm.
+
+        Raises:
+            IsolationTooWeak: it could not be; `context["step"]` says where.
+        """
+        channel, theirs = HostChannel.pair()
+        try:
+            process = _spawn(image, theirs.fileno(), userns)
+        finally:
+            theirs.close()
+        try:
+            plan = zygote_plan(image, staging=staging, files_root=files_root)
+            async with asyncio.timeout(START_TIMEOUT_S):
+                await channel.send(plan)
+                answer, _ = await channel.receive()
+        except (TimeoutError, ChannelClosed) as problem:
+            _end(process, channel)
+            raise _too_weak("start the zygote", str(problem) or "no answer in time") from problem
+        if not isinstance(answer, ZygoteReady):
+            _end(process, channel)
+            step, error = (answer.step, answer.error) if isinstance(answer, Failed) else ("start", repr(answer))
+            raise _too_weak(step, error)
+        return cls(process, channel, answer)
+
+    async def ask(self, request: Message, descriptors: tuple[int, ...] = ()) -> Done:
+        """One request.
+
+        Raises:
+            SandboxUnavailable: it failed, or the zygote is gone.
+        """
+        async with self._one_at_a_time:
+            try:
+                async with asyncio.timeout(REQUEST_TIMEOUT_S):
+                    await self._channel.send(request, descriptors)
+                    answer, _ = await self._channel.receive()
+            except (TimeoutError, ChannelClosed) as problem:
+                self.end()
+                raise SandboxUnavailable("the zygote is gone; another one is started", {"step": "zygote"}) from problem
+        if isinstance(answer, Failed):
+            raise SandboxUnavailable(f"{answer.step}: {answer.error}", {"step": answer.step})
+        assert isinstance(answer, Done)
+        return answer
+
+    def end(self) -> None:
+        """Kill it; what it made lives on. May be called twice."""
+        if self.alive:
+            self.alive = False
+            _end(self._process, self._channel)
+
+    def check(self) -> bool:
+        """Whether it still runs."""
+        if self.alive and self._process.poll() is not None:
+            self.end()
+        return self.alive
+
+
+def _spawn(image: Image, control: int, userns: int | None) -> subprocess.Popen[bytes]:
+    """BARRIER: executed, not forked, with an environment of our making: nothing of the host's memory or variables can
+    be found in a sandbox; held by tests/security/test_no_inheritance.py."""
+    guest_root = str(Path(workbench_guest.__file__).resolve().parent.parent)
+    descriptors = [control] if userns is None else [control, userns]
+    return subprocess.Popen(
+        [image.python, "-I", "-B", "-c", _BOOT, guest_root, *map(str, descriptors)],
+        env=_environment(image),
+        pass_fds=descriptors,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        cwd="/",
+        start_new_session=True,
+    )
+
+
+def _environment(image: Image) -> dict[str, str]:
+    # One thread while importing: a fork takes only the calling thread along.
+    single = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    return {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": "/nonexistent", **single, **dict(image.env)}
+
+
+def _too_weak(step: str, error: str) -> IsolationTooWeak:
+    return IsolationTooWeak(
+        f"the namespace engine cannot work here: {step}: {error}; `workbench doctor` says what to do",
+        {"step": step, "error": error},
+    )
+
+
+def _end(process: subprocess.Popen[bytes], channel: HostChannel) -> None:
+    channel.close()
+    process.kill()
+    process.wait(_STOP_TIMEOUT_S)

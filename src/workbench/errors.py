@@ -1,0 +1,126 @@
+"""The whole error tree. If something began, its end is a result and not in here; these mean that nothing ran.
+
+    WorkbenchError                   code, retryable, context
+    ├─ CallerError                   the request is wrong; the same one will fail again
+    │  ├─ InvalidRequest             invalid_request      a value that cannot be used
+    │  ├─ InvalidSetting             invalid_setting      a WORKBENCH_ variable that cannot be used
+    │  ├─ NotFound                   not_found            no such sandbox, process or image here
+    │  ├─ Conflict                   conflict             the id is taken, or the thing is ending
+    │  └─ QuotaExceeded              quota_exceeded       more than the tier or the host allows
+    ├─ SandboxError                  the place failed
+    │  ├─ SandboxUnavailable         sandbox_unavailable  a sandbox could not be made, or is gone
+    │  └─ IsolationTooWeak           isolation_too_weak   this machine cannot give what is required
+    └─ HostError                     the host process failed
+       ├─ HostUnavailable            host_unavailable     none runs, or it does not answer
+       └─ HostIncompatible           host_incompatible    it speaks another protocol
+
+`code` is stable and documented in docs/reference/errors.md; class names may move. Over the wire an error is its code,
+message and context; `from_wire` gives the class back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+
+class WorkbenchError(Exception):
+    """Root of the tree. Never raised itself."""
+
+    code = "workbench_error"
+    retryable = False
+
+    def __init__(self, message: str, context: Mapping[str, str] | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.context: dict[str, str] = dict(context or {})
+
+
+class CallerError(WorkbenchError):
+    """The request is wrong."""
+
+    code = "caller_error"
+
+
+class InvalidRequest(CallerError):
+    """A value that cannot be used."""
+
+    code = "invalid_request"
+
+
+class InvalidSetting(CallerError):
+    """A WORKBENCH_ variable that cannot be used."""
+
+    code = "invalid_setting"
+
+
+class NotFound(CallerError):
+    """No such sandbox, process or image here."""
+
+    code = "not_found"
+
+
+class Conflict(CallerError):
+    """The id is taken, or the thing is ending."""
+
+    code = "conflict"
+
+
+class QuotaExceeded(CallerError):
+    """More than the tier or the host allows."""
+
+    code = "quota_exceeded"
+
+
+class SandboxError(WorkbenchError):
+    """The place failed; nothing ran."""
+
+    code = "sandbox_error"
+
+
+class SandboxUnavailable(SandboxError):
+    """A sandbox could not be made, or is gone."""
+
+    code = "sandbox_unavailable"
+    retryable = True
+
+
+class IsolationTooWeak(SandboxError):
+    """This machine cannot give what the settings require; `context["step"]` names what failed."""
+
+    code = "isolation_too_weak"
+
+
+class HostError(WorkbenchError):
+    """The host process failed."""
+
+    code = "host_error"
+
+
+class HostUnavailable(HostError):
+    """None runs, or it does not answer."""
+
+    code = "host_unavailable"
+    retryable = True
+
+
+class HostIncompatible(HostError):
+    """It speaks another protocol."""
+
+    code = "host_incompatible"
+
+
+def leaves(root: type[WorkbenchError] = WorkbenchError) -> Iterator[type[WorkbenchError]]:
+    """Every class that may be raised."""
+    for child in root.__subclasses__():
+        if child.__subclasses__():
+            yield from leaves(child)
+        else:
+            yield child
+
+
+def from_wire(code: str, message: str, context: Mapping[str, str]) -> WorkbenchError:
+    """The error that another process described; an unknown code becomes a HostError that keeps it."""
+    for kind in leaves():
+        if kind.code == code:
+            return kind(message, context)
+    return HostError(message, {**context, "code": code})

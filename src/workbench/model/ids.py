@@ -1,0 +1,60 @@
+"""Names of things, as distinct types; each is safe as a file name and short enough for a socket path."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from typing import NewType
+
+from workbench.errors import InvalidRequest
+
+SandboxId = NewType("SandboxId", str)
+ProcessId = NewType("ProcessId", str)
+MountId = NewType("MountId", str)
+HostId = NewType("HostId", str)
+
+# BARRIER: ids become file and control-group names; held by tests/unit/model/test_ids.py.
+_SHAPE = re.compile(r"[a-z0-9][a-z0-9_-]{0,47}")
+
+
+def checked(kind: str, text: str) -> str:
+    """`text`, if it can be an id.
+
+    Raises:
+        InvalidRequest: it is empty, too long, or has other characters than a-z, 0-9, _ and -.
+    """
+    if not _SHAPE.fullmatch(text):
+        raise InvalidRequest(
+            f"not a {kind} id: {text[:60]!r}; use 1 to 48 of a-z, 0-9, _ and -, starting with a letter or digit"
+        )
+    return text
+
+
+def sandbox_id(text: str) -> SandboxId:
+    """Checked."""
+    return SandboxId(checked("sandbox", text))
+
+
+def process_id(text: str) -> ProcessId:
+    """Checked."""
+    return ProcessId(checked("process", text))
+
+
+def mount_id(text: str) -> MountId:
+    """Checked."""
+    return MountId(checked("mount", text))
+
+
+def new_sandbox_id() -> SandboxId:
+    """One that nobody has."""
+    return SandboxId(f"sb-{secrets.token_hex(8)}")
+
+
+def new_process_id() -> ProcessId:
+    """One that nobody has."""
+    return ProcessId(f"p-{secrets.token_hex(6)}")
+
+
+def new_host_id() -> HostId:
+    """One that nobody has."""
+    return HostId(f"h-{secrets.token_hex(4)}")

@@ -1,0 +1,82 @@
+"""A process in a sandbox: what is asked for, and how it ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from workbench.errors import InvalidRequest
+from workbench.model.ids import ProcessId
+
+# Together they must fit one control message.
+MAX_ARGUMENT_BYTES = 96 * 1024
+# A forked entry takes its payload through memory, not through a message.
+MAX_PAYLOAD_BYTES = 16 * 1024 * 1024
+
+
+class Stream(StrEnum):
+    """Where output came from."""
+
+    STDOUT = "stdout"
+    STDERR = "stderr"
+
+
+class Limit(StrEnum):
+    """A cap of the tier that was met, by the name an agent is told."""
+
+    MEMORY = "out of memory"
+    PROCESSES = "too many processes"
+    DISK = "disk full"
+    OPEN_FILES = "too many open files"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessSpec:
+    """One process to start: either a program, or an entry of the guest run in a fork of the warm interpreter."""
+
+    id: ProcessId
+    argv: tuple[str, ...] = ()
+    entry: str | None = None
+    payload: bytes = b""
+    env: dict[str, str] = field(default_factory=dict)
+    cwd: str = "/home/user"
+    stdin: bool = False
+    """keep standard input open for `write_stdin`; else it is empty"""
+
+    def checked(self) -> ProcessSpec:
+        """Itself, if it can be started.
+
+        Raises:
+            InvalidRequest: it names neither or both, is too large, or holds a NUL.
+        """
+        if bool(self.argv) == bool(self.entry):
+            raise InvalidRequest("a process needs either argv or an entry, and not both")
+        words = [*self.argv, *self.env, *self.env.values(), self.cwd]
+        if any("\0" in word for word in words):
+            raise InvalidRequest("arguments, variables and the working folder may not contain a NUL character")
+        if any("=" in name or not name for name in self.env):
+            raise InvalidRequest("a variable's name may not be empty or contain '='")
+        if sum(len(word.encode("utf-8", "surrogateescape")) for word in words) > MAX_ARGUMENT_BYTES:
+            raise InvalidRequest(
+                f"arguments and variables are over {MAX_ARGUMENT_BYTES} bytes; put them into a file under /mnt/files"
+            )
+        if len(self.payload) > MAX_PAYLOAD_BYTES:
+            raise InvalidRequest(f"the code is over {MAX_PAYLOAD_BYTES} bytes; put it into a file under /mnt/files")
+        return self
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessExit:
+    """How a process that began came to its end. Always a result, never an error."""
+
+    code: int | None
+    """its exit code; None when a signal or the loss of the sandbox ended it"""
+    signal: int | None = None
+    lost: bool = False
+    """the sandbox ended under it"""
+    limits: tuple[Limit, ...] = ()
+    """caps that were met while it ran"""
+    cpu_s: float = 0.0
+    peak_bytes: int = 0
+    reason: str = ""
+    """for a lost process: what ended the sandbox"""

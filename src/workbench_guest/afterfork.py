@@ -1,0 +1,36 @@
+"""What a fork of a warm interpreter must not share with its siblings, and what must follow its own tier."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+
+def refresh() -> None:
+    """Call once in every forked interpreter, after its environment is set. Costs nothing for what is not loaded."""
+    _reopen_standard_streams()
+    _reseed()
+    _follow_tier()
+
+
+def _reopen_standard_streams() -> None:
+    """The zygote's stream objects remember that they were /dev/null; these look at what the descriptors are now."""
+    sys.stdin = open(0, encoding="utf-8", errors="surrogateescape", closefd=False)  # noqa: SIM115  lives with the process
+    sys.stdout = open(1, "w", encoding="utf-8", errors="surrogateescape", closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
+    sys.__stdin__, sys.__stdout__, sys.__stderr__ = sys.stdin, sys.stdout, sys.stderr  # type: ignore[misc]
+
+
+def _reseed() -> None:
+    # `random` reseeds itself at fork; NumPy's global generator does not, and siblings would draw the same numbers.
+    if (numpy_random := sys.modules.get("numpy.random")) is not None:
+        numpy_random.seed(int.from_bytes(os.urandom(4), "little"))
+
+
+def _follow_tier() -> None:
+    """Pools that were started with one thread before the fork get as many as the tier has CPUs."""
+    wanted = os.environ.get("OMP_NUM_THREADS", "")
+    threadpoolctl: Any = sys.modules.get("threadpoolctl")
+    if threadpoolctl is not None and wanted.isdigit() and int(wanted) > 1:
+        threadpoolctl.threadpool_limits(int(wanted))

@@ -1,0 +1,1 @@
+"""How a freshly cloned process shuts itself in: mounts, identity, system calls. Decides nothing; follows a plan."""

@@ -1,0 +1,252 @@
+"""Pid 1 of a sandbox: starts processes, reaps them, and tells the host. Runs no agent's code itself.
+
+It is a clone of the zygote, so a process that wants the warm interpreter is one fork away. What a forked process does
+is left to the modules in `entries`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import importlib
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import NoReturn
+
+from workbench_guest.channel import Channel, close_all
+from workbench_guest.confine import syscalls as sys_
+from workbench_guest.messages import (
+    HOME,
+    SCRATCH,
+    Configure,
+    Exited,
+    Message,
+    NotStarted,
+    Signal,
+    Start,
+    Started,
+)
+
+# The agent's processes go first when memory runs out; pid 1 holds the sandbox together.
+_OOM_PREFERENCE_OF_CHILDREN = 300
+_ENTRIES = "workbench_guest.entries."
+
+
+class Init:
+    """The loop of pid 1. Ends, and the whole sandbox with it, when the host's end of the socket closes."""
+
+    def __init__(self, control: Channel, oom_preference: int) -> None:
+        self._control = control
+        self._oom_preference = oom_preference
+        self._env: dict[str, str] = {}
+        self._processes: dict[int, str] = {}
+        self._wake_read, self._wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        signal.signal(signal.SIGCHLD, _nothing)
+        # A terminal's or a stray group's interrupt is not for pid 1.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.set_wakeup_fd(self._wake_write, warn_on_full_buffer=False)
+        self._spare: _Spare | None = None
+
+    def serve(self) -> None:
+        """Return when the host is gone."""
+        poller = select.poll()
+        poller.register(self._control.fileno(), select.POLLIN)
+        poller.register(self._wake_read, select.POLLIN)
+        while True:
+            for descriptor, _ in poller.poll():
+                if descriptor == self._wake_read:
+                    with contextlib.suppress(BlockingIOError):
+                        os.read(self._wake_read, 4096)
+                    self._reap()
+                elif not self._obey():
+                    return
+
+    def _obey(self) -> bool:
+        try:
+            received = self._control.receive()
+        except ConnectionResetError:
+            return False
+        if received is None:
+            return False
+        request, descriptors = received
+        try:
+            match request:
+                case Configure():
+                    self._env = request.env
+                case Start():
+                    self._control.send(self._start(request, descriptors))
+                case Signal():
+                    self._signal(request)
+                case _:
+                    pass
+        finally:
+            close_all(descriptors)
+        return True
+
+    def _start(self, request: Start, descriptors: list[int]) -> Message:
+        env = {**self._env, **request.env}
+        try:
+            with self._children_go_first():
+                if request.entry is None:
+                    pid = _execute(request, env, descriptors)
+                else:
+                    pid = self._fork_entry(request, env, descriptors)
+        except OSError as problem:
+            return NotStarted(process=request.process, error=_explained(problem, request))
+        self._processes[pid] = request.process
+        return Started(process=request.process, pid=pid)
+
+    @contextlib.contextmanager
+    def _children_go_first(self) -> Iterator[None]:
+        os.pwrite(self._oom_preference, b"%d" % _OOM_PREFERENCE_OF_CHILDREN, 0)
+        try:
+            yield
+        finally:
+            os.pwrite(self._oom_preference, b"0", 0)
+
+    def _fork_entry(self, request: Start, env: dict[str, str], descriptors: list[int]) -> int:
+        spare = self._spare or self._forked_spare()
+        self._spare = None
+        try:
+            spare.channel.send(Start(process=request.process, entry=request.entry, env=env, cwd=request.cwd),
+                               tuple(descriptors))  # fmt: skip
+        except OSError:
+            # The spare is the agent's to kill, like any process of its uid; a fresh one is as good.
+            spare.channel.close()
+            spare = self._forked_spare()
+            spare.channel.send(Start(process=request.process, entry=request.entry, env=env, cwd=request.cwd),
+                               tuple(descriptors))  # fmt: skip
+        spare.channel.close()
+        return spare.pid
+
+    def fork_spare(self) -> None:
+        """Have an interpreter ready for the first process."""
+        self._spare = self._forked_spare()
+
+    def _forked_spare(self) -> _Spare:
+        """A forked interpreter that waits to be told what to be: the fork is paid before anyone asks."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with self._children_go_first():
+            pid = os.fork()
+        if pid == 0:
+            ours.close()
+            _become_entry(Channel(theirs))
+        theirs.close()
+        return _Spare(pid, Channel(ours))
+
+    def _signal(self, request: Signal) -> None:
+        for pid, process in self._processes.items():
+            if process == request.process:
+                # Every process is started as the leader of its own group.
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(pid, request.number)
+
+    def _reap(self) -> None:
+        while True:
+            try:
+                pid, status, usage = os.wait4(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            if self._spare is not None and pid == self._spare.pid:
+                self._spare.channel.close()
+                self._spare = None
+            process = self._processes.pop(pid, None)
+            if process is None:
+                continue  # an orphan that the kernel gave to us
+            space = os.statvfs(SCRATCH)
+            self._control.send(
+                Exited(
+                    process=process,
+                    status=status,
+                    cpu_s=usage.ru_utime + usage.ru_stime,
+                    peak_bytes=usage.ru_maxrss * 1024,
+                    scratch_free_bytes=space.f_bavail * space.f_frsize,
+                    scratch_free_inodes=space.f_favail,
+                )
+            )
+
+
+class _Spare:
+    def __init__(self, pid: int, channel: Channel) -> None:
+        self.pid = pid
+        self.channel = channel
+
+
+def _nothing(_number: int, _frame: object) -> None:
+    """A handler must exist for the wake-up descriptor to be written."""
+
+
+def _execute(request: Start, env: dict[str, str], descriptors: list[int]) -> int:
+    # Popen uses vfork here: no copy of the warm interpreter's page tables.
+    child = subprocess.Popen(
+        request.argv,
+        stdin=descriptors[0],
+        stdout=descriptors[1],
+        stderr=descriptors[2],
+        env=env,
+        cwd=request.cwd,
+        start_new_session=True,
+    )
+    # Reaped by pid 1's own loop; Popen must not wait for it a second time.
+    child.returncode = 0
+    return child.pid
+
+
+def _explained(problem: OSError, request: Start) -> str:
+    if problem.errno == errno.EAGAIN:
+        return "too many processes: the sandbox is at its limit; end some, or choose a larger tier"
+    if problem.errno == errno.ENOENT and request.entry is None:
+        missing = problem.filename or request.argv[0]
+        what = "working folder" if missing == request.cwd else "program"
+        return f"no such {what} in the sandbox: {missing}"
+    return str(problem)
+
+
+def _become_entry(channel: Channel) -> NoReturn:
+    """In the forked child: wait for the order, then be it."""
+    code = 1
+    try:
+        os.setsid()
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        low = os.dup2(channel.detach(), 3, inheritable=False)
+        # BARRIER: pid 1's control socket and its handle on /proc must not reach the agent; held by the proof's
+        # `descriptors` row.
+        sys_.close_above(4)
+        received = Channel(socket.socket(fileno=low)).receive()
+        if received is None or not isinstance(received[0], Start):
+            os._exit(0)
+        code = _run_entry(received[0], received[1])
+    except SystemExit as leaving:
+        code = leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None)
+    except BaseException:  # noqa: BLE001  a forked child must never return into pid 1's loop
+        sys.excepthook(*sys.exc_info())
+    finally:
+        with contextlib.suppress(BaseException):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(code & 0xFF)
+
+
+def _run_entry(order: Start, descriptors: list[int]) -> int:
+    for number, descriptor in enumerate(descriptors[:3]):
+        os.dup2(descriptor, number)
+    payload_fd = os.dup2(descriptors[3], 3, inheritable=False)
+    sys_.close_above(4)
+    # The agent's own process is open to its own tools again: /proc/self, /dev/stdout, debuggers.
+    sys_.prctl(sys_.PR_SET_DUMPABLE, 1)
+    os.environ.clear()
+    os.environ.update(order.env)
+    os.chdir(order.cwd if os.path.isdir(order.cwd) else HOME)
+    with open(payload_fd, "rb") as file:
+        payload = file.read()
+    module = importlib.import_module(_ENTRIES + str(order.entry))
+    return int(module.main(payload))

@@ -1,0 +1,242 @@
+"""The zygote: a warm interpreter with an image's libraries imported, which clones itself into sandboxes.
+
+Started by the host with a clean environment and one inherited socket. It never runs an agent's code, holds no secret,
+and its death costs nothing: the sandboxes it made are the host's children, not its own.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import gc
+import importlib
+import os
+import resource
+import signal
+import socket
+import struct
+import sys
+import time
+import traceback
+from typing import NoReturn
+
+import workbench_guest
+from workbench_guest import messages
+from workbench_guest.channel import Channel, close_all
+from workbench_guest.confine import identity, root
+from workbench_guest.confine import syscalls as sys_
+from workbench_guest.init import Init
+from workbench_guest.messages import (
+    Done,
+    Failed,
+    Forget,
+    Furnish,
+    Message,
+    Resize,
+    SlotPlan,
+    SlotReady,
+    ZygotePlan,
+    ZygoteReady,
+)
+
+# Imported before the first clone because a sandbox uses them before it may open a file, or at every start.
+_ALWAYS = ("encodings.idna", "encodings.utf_8", "subprocess", "threading", "linecache", "traceback",
+           "workbench_guest.entries.run_code")  # fmt: skip
+
+
+def enter_user_namespace(userns: int) -> NoReturn:
+    """First stage of an ordinary user's zygote: join the host's user namespace, then start again inside it.
+
+    The second start matters: the memory of a process belongs to the namespace it was executed in, and only if that is
+    ours may the host look at what its sandboxes use.
+    """
+    sys_.setns(userns, sys_.CLONE_NEWUSER)
+    os.setresgid(0, 0, 0)
+    os.setresuid(0, 0, 0)
+    os.close(userns)
+    os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:-1]])
+
+
+def main() -> None:
+    """Entry point of the process: the folder of this package, the control socket, and perhaps a user namespace."""
+    _, outside_root, control_fd, *userns = sys.argv
+    if userns:
+        enter_user_namespace(int(userns[0]))
+    sys_.prctl(sys_.PR_SET_PDEATHSIG, signal.SIGKILL)
+    control = Channel(socket.socket(fileno=int(control_fd)))
+    received = control.receive()
+    if received is None or not isinstance(received[0], ZygotePlan):
+        sys.exit("a zygote is started by the workbench host, with a plan")
+    plan = received[0]
+    step = "start"
+    try:
+        step = "import the image's libraries"
+        _preload(plan)
+        step = "make a mount namespace"
+        sys_.unshare(sys_.CLONE_NEWNS)
+        step = "build the root"
+        root.build(plan)
+        _look_inside(outside_root, plan.guest_root)
+    except Exception as problem:  # noqa: BLE001  the host must learn which step failed, whatever it raised
+        control.send(Failed(step=step, error=f"{type(problem).__name__}: {problem}"))
+        sys.exit(1)
+    gc.collect()
+    # Without this the first collection in a child touches, and so copies, every page.
+    gc.freeze()
+    threads = len(os.listdir(f"{root.BACKSTAGE_PROC}/{os.getpid()}/task"))
+    control.send(ZygoteReady(resident_bytes=_resident_bytes(), threads=threads))
+    Zygote(control).serve()
+
+
+def _preload(plan: ZygotePlan) -> None:
+    for name in (*_ALWAYS, *plan.preload):
+        importlib.import_module(name)
+    messages.warm_up()
+
+
+def _look_inside(outside: str, inside: str) -> None:
+    """What is imported from now on comes from where the guest package is bound in the new root."""
+    sys.path[sys.path.index(outside)] = inside
+    workbench_guest.__path__ = [f"{inside}/workbench_guest"]
+
+
+def _resident_bytes() -> int:
+    with open(f"{root.BACKSTAGE_PROC}/self/statm", encoding="ascii") as file:
+        _, resident, shared, *_ = (int(field) for field in file.read().split())
+    return (resident - shared) * resource.getpagesize()
+
+
+class Zygote:
+    """Serves one host, one request at a time, until the host is gone."""
+
+    def __init__(self, control: Channel) -> None:
+        self._control = control
+
+    def serve(self) -> None:
+        """Return when the host closes the socket."""
+        while (received := self._control.receive()) is not None:
+            request, descriptors = received
+            try:
+                answer: Message = self._answer(request, descriptors)
+            except OSError as problem:
+                answer = Failed(step=type(request).__name__, error=str(problem))
+            close_all(descriptors)
+            self._control.send(answer)
+
+    def _answer(self, request: Message, descriptors: list[int]) -> Done:
+        match request:
+            case SlotPlan():
+                return Done(pid=self._clone(request, descriptors))
+            case Furnish():
+                root.resize(descriptors[1], request.scratch_bytes, request.scratch_inodes)
+                root.resize(descriptors[2], request.shm_bytes, request.scratch_inodes)
+                root.attach_files(request.slot, request.files, descriptors[0] if request.map_owner else None)
+            case Resize():
+                root.resize(descriptors[0], request.scratch_bytes, request.scratch_inodes)
+                root.resize(descriptors[1], request.shm_bytes, request.scratch_inodes)
+            case Forget():
+                root.forget_slot(request.slot)
+            case _:
+                raise OSError(f"a zygote does not know {type(request).__name__}")
+        return Done()
+
+    def _clone(self, plan: SlotPlan, descriptors: list[int]) -> int:
+        root.add_slot(plan.slot)
+        spaces = (sys_.CLONE_NEWPID | sys_.CLONE_NEWNS | sys_.CLONE_NEWNET | sys_.CLONE_NEWIPC | sys_.CLONE_NEWUTS)  # fmt: skip
+        pid = sys_.clone_as_sibling(spaces, descriptors[1] if plan.join == "v2" else None)
+        if pid == 0:
+            become_sandbox(plan, descriptors)
+        return pid
+
+
+def become_sandbox(plan: SlotPlan, descriptors: list[int]) -> NoReturn:
+    """In the child: build the walls around ourselves, then be pid 1 of what is inside. Never returns."""
+    control = Channel(socket.socket(fileno=descriptors[0]))
+    steps = _Steps()
+    try:
+        if plan.join == "v1":
+            for group in descriptors[1:]:
+                # One thread writing 0 to `tasks` skips the grace period that `cgroup.procs` waits for.
+                os.write(group, b"0")
+        steps.begin("cgroup namespace")
+        sys_.unshare(sys_.CLONE_NEWCGROUP)
+        os.setsid()
+        steps.begin("loopback")
+        _raise_loopback()
+        steps.begin("mounts")
+        proc, scratch, shm = root.complete(plan)
+        socket.sethostname("sandbox")
+        steps.begin("user namespace")
+        last_capability = identity.last_capability(proc)
+        identity.become_nobody_else(plan, proc)
+        userns = os.open("self/ns/user", os.O_RDONLY | os.O_CLOEXEC, dir_fd=proc)
+        oom_preference = identity.open_oom_preference(proc)
+        steps.begin("rights")
+        identity.give_up_rights(plan, last_capability)
+        steps.begin("descriptors")
+        kept = _keep_only([control.detach(), oom_preference, userns, scratch, shm])
+        control = Channel(socket.socket(fileno=kept[0]))
+        steps.end()
+        init = Init(control, oom_preference=kept[1])
+        control.send(SlotReady(steps_ms=steps.spent_ms), tuple(kept[2:]))
+        close_all(kept[2:])
+        # Only now: whoever waits for this slot need not wait for a fork as well.
+        init.fork_spare()
+        init.serve()
+    except BaseException as problem:  # noqa: BLE001  nothing may unwind into the zygote's own loop
+        _report_and_exit(control, steps.current, problem)
+    os._exit(0)
+
+
+def _report_and_exit(control: Channel, step: str, problem: BaseException) -> NoReturn:
+    try:
+        where = traceback.extract_tb(problem.__traceback__)[-1]
+        error = f"{type(problem).__name__}: {problem} ({os.path.basename(where.filename)}:{where.lineno})"
+        control.send(Failed(step=step, error=error))
+    finally:
+        os._exit(1)
+
+
+def _keep_only(descriptors: list[int]) -> list[int]:
+    """Move these to 3, 4, ... and close all others; 0, 1 and 2 become /dev/null.
+
+    BARRIER: a descriptor left over from the host is a way out; held by the proof's `descriptors` row.
+    """
+    high = [_duplicate_above(descriptor, 100) for descriptor in descriptors]
+    null = os.open("/dev/null", os.O_RDWR)
+    for standard in (0, 1, 2):
+        os.dup2(null, standard)
+    low = [os.dup2(descriptor, 3 + index, inheritable=False) for index, descriptor in enumerate(high)]
+    sys_.close_above(3 + len(low))
+    return low
+
+
+def _duplicate_above(descriptor: int, minimum: int) -> int:
+    return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, minimum)
+
+
+def _raise_loopback() -> None:
+    up_and_running, set_flags = 0x1 | 0x40, 0x8914
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        fcntl.ioctl(any_socket, set_flags, struct.pack("16sh22x", b"lo", up_and_running))
+
+
+class _Steps:
+    """How long each step took, and which one is under way if it fails."""
+
+    def __init__(self) -> None:
+        self.spent_ms: dict[str, float] = {}
+        self.current = "control group"
+        self._since = time.perf_counter()
+
+    def begin(self, name: str) -> None:
+        self.end()
+        self.current = name
+
+    def end(self) -> None:
+        now = time.perf_counter()
+        self.spent_ms[self.current] = round((now - self._since) * 1000, 3)
+        self._since = now
+
+
+if __name__ == "__main__":
+    main()
