@@ -85,9 +85,10 @@ class RlimitGroup:
 
     def apply(self, tier: Tier) -> None:
         """Check, then set the affinity and the soft process limit of everything inside."""
-        used = self.usage().memory_bytes
-        if used > tier.memory_bytes:
-            raise too_much_in_use(tier, used)
+        if self._tier is not None:
+            used = self.usage().memory_bytes
+            if used > tier.memory_bytes:
+                raise too_much_in_use(tier, used)
         self._tier = tier
         self._release_cpus()
         wanted = min(tier.vcpus, len(self._load))
