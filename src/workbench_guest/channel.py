@@ -36,9 +36,7 @@ class Channel:
 
     def receive(self) -> tuple[Message, list[int]] | None:
         """The next message and its descriptors, now the caller's; None when the other side is gone."""
-        data, descriptors, _, _ = socket.recv_fds(
-            self._sock, MAX_MESSAGE, MAX_DESCRIPTORS, socket.MSG_CMSG_CLOEXEC
-        )
+        data, descriptors, _, _ = socket.recv_fds(self._sock, MAX_MESSAGE, MAX_DESCRIPTORS, socket.MSG_CMSG_CLOEXEC)
         if not data:
             close_all(descriptors)
             return None

@@ -14,7 +14,7 @@ import typing
 
 # Inside every sandbox the agent is this user, whatever its id is outside.
 INSIDE_UID = 1000
-HOME, FILES, SCRATCH, SHM = "/home/user", "/mnt/files", "/tmp", "/dev/shm"  # noqa: S108  paths inside the sandbox
+HOME, FILES, SCRATCH, SHM = "/home/user", "/mnt/files", "/tmp", "/dev/shm"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,7 +180,7 @@ Message = (
     ZygotePlan | SlotPlan | Furnish | Resize | Forget | ZygoteReady | Done | Failed | SlotReady
     | Configure | Start | Signal | Started | NotStarted | Exited
 )  # fmt: skip
-_KINDS: dict[str, type[Message]] = {kind.__name__: kind for kind in typing.get_args(Message)}
+_KINDS: dict[str, type[typing.Any]] = {kind.__name__: kind for kind in typing.get_args(Message)}
 
 
 def warm_up() -> None:
@@ -206,13 +206,14 @@ def decode(data: bytes) -> Message:
         hints = _hints(kind)
         if unknown := fields.keys() - hints.keys():
             raise ValueError(f"unknown fields {sorted(unknown)}")
-        return kind(**{name: _shaped(value, hints[name]) for name, value in fields.items()})
+        message: Message = kind(**{name: _shaped(value, hints[name]) for name, value in fields.items()})
+        return message
     except (KeyError, TypeError, AttributeError, RecursionError) as problem:
         raise ValueError(f"not a message: {problem}") from problem
 
 
 @functools.cache
-def _hints(kind: type[Message]) -> dict[str, typing.Any]:
+def _hints(kind: type[typing.Any]) -> dict[str, typing.Any]:
     return typing.get_type_hints(kind)
 
 
@@ -228,7 +229,7 @@ def _shaped(value: typing.Any, hint: typing.Any) -> typing.Any:
         return value
     if origin is types.UnionType:
         return None if value is None else _shaped(value, args[0])
-    if dataclasses.is_dataclass(hint) and isinstance(value, dict):
+    if isinstance(hint, type) and dataclasses.is_dataclass(hint) and isinstance(value, dict):
         return hint(**value)
     if hint is float and isinstance(value, int | float):
         return float(value)

@@ -141,7 +141,7 @@ class Zygote:
 
     def _clone(self, plan: SlotPlan, descriptors: list[int]) -> int:
         root.add_slot(plan.slot)
-        spaces = (sys_.CLONE_NEWPID | sys_.CLONE_NEWNS | sys_.CLONE_NEWNET | sys_.CLONE_NEWIPC | sys_.CLONE_NEWUTS)  # fmt: skip
+        spaces = sys_.CLONE_NEWPID | sys_.CLONE_NEWNS | sys_.CLONE_NEWNET | sys_.CLONE_NEWIPC | sys_.CLONE_NEWUTS
         pid = sys_.clone_as_sibling(spaces, descriptors[1] if plan.join == "v2" else None)
         if pid == 0:
             become_sandbox(plan, descriptors)

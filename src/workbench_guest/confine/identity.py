@@ -29,7 +29,11 @@ def become_nobody_else(plan: SlotPlan, proc: int) -> None:
         sys_.prctl(sys_.PR_SET_DUMPABLE, 1)
     uid, gid = os.geteuid(), os.getegid()
     sys_.unshare(sys_.CLONE_NEWUSER)
-    for name, line in (("setgroups", "deny"), ("uid_map", f"{INSIDE_UID} {uid} 1"), ("gid_map", f"{INSIDE_UID} {gid} 1")):
+    for name, line in (
+        ("setgroups", "deny"),
+        ("uid_map", f"{INSIDE_UID} {uid} 1"),
+        ("gid_map", f"{INSIDE_UID} {gid} 1"),
+    ):
         _write(proc, f"self/{name}", line)
     os.setresgid(INSIDE_UID, INSIDE_UID, INSIDE_UID)
     os.setresuid(INSIDE_UID, INSIDE_UID, INSIDE_UID)

@@ -143,7 +143,7 @@ def _mount_scratch(plan: SlotPlan, owner: str) -> int:
     """Home and /tmp are two folders of one tmpfs, so that they share one budget."""
     sys_.mount("tmpfs", BACKSTAGE_SCRATCH, "tmpfs", _QUIET,
                f"mode=0755,size={plan.scratch_bytes},nr_inodes={plan.scratch_inodes}{owner}")  # fmt: skip
-    for folder, mode, target in (("home", 0o755, HOME), ("tmp", 0o1777, SCRATCH), ("tmp", 0o1777, "/var/tmp")):  # noqa: S108
+    for folder, mode, target in (("home", 0o755, HOME), ("tmp", 0o1777, SCRATCH), ("tmp", 0o1777, "/var/tmp")):
         path = f"{BACKSTAGE_SCRATCH}/{folder}"
         with contextlib.suppress(FileExistsError):
             os.mkdir(path)

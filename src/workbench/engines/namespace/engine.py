@@ -85,14 +85,16 @@ class NamespaceEngine:
         self._refill_soon()
 
     async def _try_a_slot(self) -> bool:
-        """One whole life of a slot, so that what cannot work fails now. Says whether files can be shown as another's."""
+        """One whole life of a slot, so that what cannot work fails now. Says whether files can change owner on mount."""
         slot = await self._prepare()
         trial = self._options.files_root / slot.name
         trial.mkdir()
         try:
             for map_owner in [True, False] if slot.outside_uid is not None else [False]:
                 try:
-                    await slot.zygote.ask(self._furnishing(slot, trial.name, map_owner=map_owner), tuple(slot.descriptors))
+                    await slot.zygote.ask(
+                        self._furnishing(slot, trial.name, map_owner=map_owner), tuple(slot.descriptors)
+                    )
                 except SandboxUnavailable as problem:
                     refused = problem
                 else:
@@ -173,7 +175,7 @@ class NamespaceEngine:
         return sandbox
 
     def _hand_over(self, files: Path, slot: Slot) -> None:
-        """Files belong to one fixed uid on disk and are shown as the sandbox's, or, where that fails, are given to it."""
+        """Files belong to one fixed uid on disk and are shown as the sandbox's; where that fails they are given to it."""
         if slot.outside_uid is None:
             return
         owner = INSIDE_UID if self._maps_owner else slot.outside_uid
@@ -197,9 +199,7 @@ class NamespaceEngine:
 
     async def _resize(self, slot: Slot, tier: Tier) -> None:
         """Any living zygote can: all of them are root in the namespace that owns the mounts."""
-        request = Resize(
-            scratch_bytes=tier.scratch_bytes, scratch_inodes=tier.scratch_inodes, shm_bytes=tier.shm_bytes
-        )
+        request = Resize(scratch_bytes=tier.scratch_bytes, scratch_inodes=tier.scratch_inodes, shm_bytes=tier.shm_bytes)
         zygote = await self._current_zygote()
         try:
             await zygote.ask(request, tuple(slot.descriptors[1:]))

@@ -113,7 +113,9 @@ async def _until_ready(slot: Slot) -> None:
         async with asyncio.timeout(PREPARE_TIMEOUT_S):
             answer, slot.descriptors = await slot.channel.receive()
     except (TimeoutError, ChannelClosed) as problem:
-        raise SandboxUnavailable(f"the sandbox did not come up: {problem or 'no answer'}", {"step": "clone"}) from problem
+        raise SandboxUnavailable(
+            f"the sandbox did not come up: {problem or 'no answer'}", {"step": "clone"}
+        ) from problem
     if isinstance(answer, Failed):
         raise SandboxUnavailable(f"{answer.step}: {answer.error}", {"step": answer.step})
     assert isinstance(answer, SlotReady)
@@ -127,7 +129,7 @@ async def end_process(pid: int, pidfd: int) -> None:
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(exited(pidfd), _END_TIMEOUT_S)
     with contextlib.suppress(ChildProcessError):
-        os.waitpid(pid, os.WNOHANG)
+        os.waitpid(pid, os.WNOHANG)  # noqa: ASYNC222  never waits
 
 
 async def exited(pidfd: int) -> None:

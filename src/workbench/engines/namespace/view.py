@@ -75,7 +75,7 @@ def base_environment(image: Image) -> dict[str, str]:
         "SHELL": "/bin/bash",
         "LANG": "C.UTF-8",
         "TERM": "xterm-256color",
-        "TMPDIR": "/tmp",  # noqa: S108  inside the sandbox
+        "TMPDIR": "/tmp",
         "MPLCONFIGDIR": f"{HOME}/.config/matplotlib",
         "PYTHONDONTWRITEBYTECODE": "1",
         **dict(image.env),

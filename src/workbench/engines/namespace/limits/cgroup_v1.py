@@ -160,7 +160,8 @@ class CgroupV1Group:
 
     def remove(self) -> bool:
         """Each folder."""
-        return all([files.remove(folder) for folder in self._folders.values()])
+        removed = [files.remove(folder) for folder in self._folders.values()]
+        return all(removed)
 
 
 def too_much_in_use(tier: Tier, used: int) -> QuotaExceeded:

@@ -28,7 +28,11 @@ def candidates() -> list[Path]:
     if mount is None:
         return []
     own = next(
-        (line.split("::", 1)[1] for line in Path("/proc/self/cgroup").read_text().splitlines() if line.startswith("0::")),
+        (
+            line.split("::", 1)[1]
+            for line in Path("/proc/self/cgroup").read_text().splitlines()
+            if line.startswith("0::")
+        ),
         "/",
     )
     inside = mount / own.lstrip("/")
