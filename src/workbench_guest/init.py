@@ -6,22 +6,24 @@ is left to the modules in `entries`.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import errno
 import importlib
+import importlib.util
 import os
 import select
 import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from typing import NoReturn
 
 from workbench_guest.channel import Channel, close_all
 from workbench_guest.confine import syscalls as sys_
 from workbench_guest.messages import (
-    HOME,
     SCRATCH,
     Configure,
     Exited,
@@ -35,6 +37,7 @@ from workbench_guest.messages import (
 # The agent's processes go first when memory runs out; pid 1 holds the sandbox together.
 _OOM_PREFERENCE_OF_CHILDREN = 300
 _ENTRIES = "workbench_guest.entries."
+_HELD_BACK = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 
 
 class Init:
@@ -47,8 +50,8 @@ class Init:
         self._processes: dict[int, str] = {}
         self._wake_read, self._wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.signal(signal.SIGCHLD, _nothing)
-        # A terminal's or a stray group's interrupt is not for pid 1.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        # A stray group's interrupt is not for pid 1. Not SIG_IGN, which every program started from here would inherit.
+        signal.signal(signal.SIGINT, _nothing)
         signal.set_wakeup_fd(self._wake_write, warn_on_full_buffer=False)
         self._spare: _Spare | None = None
 
@@ -98,6 +101,9 @@ class Init:
                     pid = self._fork_entry(request, env, descriptors)
         except OSError as problem:
             return NotStarted(process=request.process, error=_explained(problem, request))
+        except ValueError as problem:
+            # Text that cannot be an argument. The host checks first; pid 1 must not die of what it missed.
+            return NotStarted(process=request.process, error=str(problem))
         self._processes[pid] = request.process
         return Started(process=request.process, pid=pid)
 
@@ -110,6 +116,7 @@ class Init:
             os.pwrite(self._oom_preference, b"0", 0)
 
     def _fork_entry(self, request: Start, env: dict[str, str], descriptors: list[int]) -> int:
+        _check_entry(request)
         spare = self._spare or self._forked_spare()
         self._spare = None
         try:
@@ -131,20 +138,28 @@ class Init:
     def _forked_spare(self) -> _Spare:
         """A forked interpreter that waits to be told what to be: the fork is paid before anyone asks."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with self._children_go_first():
-            pid = os.fork()
-        if pid == 0:
-            ours.close()
-            _become_entry(Channel(theirs))
+        # A signal that comes before the child is ready for it waits, instead of meeting the handlers of pid 1.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, _HELD_BACK)
+        try:
+            with self._children_go_first():
+                pid = os.fork()
+            if pid == 0:
+                ours.close()
+                _become_entry(Channel(theirs))
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         theirs.close()
         return _Spare(pid, Channel(ours))
 
     def _signal(self, request: Signal) -> None:
         for pid, process in self._processes.items():
             if process == request.process:
-                # Every process is started as the leader of its own group.
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(pid, request.number)
+                # Every process is started as the leader of its own group, or is about to be and still alone.
+                with contextlib.suppress(OSError, OverflowError):
+                    try:
+                        os.killpg(pid, request.number)
+                    except ProcessLookupError:
+                        os.kill(pid, request.number)
 
     def _reap(self) -> None:
         while True:
@@ -199,6 +214,15 @@ def _execute(request: Start, env: dict[str, str], descriptors: list[int]) -> int
     return child.pid
 
 
+def _check_entry(request: Start) -> None:
+    """What a fork could only find out after it began, and with it the process."""
+    name = str(request.entry)
+    if not name.isidentifier() or importlib.util.find_spec(_ENTRIES + name) is None:
+        raise ValueError(f"no such entry in the guest: {name}")
+    if not os.path.isdir(request.cwd):
+        raise ValueError(f"no such working folder in the sandbox: {request.cwd}")
+
+
 def _explained(problem: OSError, request: Start) -> str:
     if problem.errno == errno.EAGAIN:
         return "too many processes: the sandbox is at its limit; end some, or choose a larger tier"
@@ -226,14 +250,37 @@ def _become_entry(channel: Channel) -> NoReturn:
             os._exit(0)
         code = _run_entry(received[0], received[1])
     except SystemExit as leaving:
-        code = leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None)
+        code = _exit_code(leaving)
     except BaseException:  # noqa: BLE001  a forked child must never return into pid 1's loop
         sys.excepthook(*sys.exc_info())
     finally:
+        try:
+            _finish()
+        finally:
+            os._exit(code & 0xFF)
+
+
+def _exit_code(leaving: SystemExit) -> int:
+    """As the interpreter has it: a number is the code, anything else is printed."""
+    if leaving.code is None or isinstance(leaving.code, int):
+        return leaving.code or 0
+    with contextlib.suppress(Exception):
+        sys.stderr.write(f"{leaving.code}\n")
+    return 1
+
+
+def _finish() -> None:
+    """What an interpreter does at its end and `os._exit` leaves out: wait for threads, run exit handlers, flush."""
+    # No public names for the first two. The streams are looked up only now: the agent may have put anything there.
+    steps: tuple[Callable[[], object], ...] = (
+        lambda: vars(threading)["_shutdown"](),
+        lambda: vars(atexit)["_run_exitfuncs"](),
+        lambda: sys.stdout.flush(),
+        lambda: sys.stderr.flush(),
+    )
+    for step in steps:
         with contextlib.suppress(BaseException):
-            sys.stdout.flush()
-            sys.stderr.flush()
-        os._exit(code & 0xFF)
+            step()
 
 
 def _run_entry(order: Start, descriptors: list[int]) -> int:
@@ -245,8 +292,9 @@ def _run_entry(order: Start, descriptors: list[int]) -> int:
     sys_.prctl(sys_.PR_SET_DUMPABLE, 1)
     os.environ.clear()
     os.environ.update(order.env)
-    os.chdir(order.cwd if os.path.isdir(order.cwd) else HOME)
+    os.chdir(order.cwd)
     with open(payload_fd, "rb") as file:
         payload = file.read()
     module = importlib.import_module(_ENTRIES + str(order.entry))
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _HELD_BACK)
     return int(module.main(payload))

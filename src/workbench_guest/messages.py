@@ -185,8 +185,8 @@ _KINDS: dict[str, type[typing.Any]] = {kind.__name__: kind for kind in typing.ge
 
 def warm_up() -> None:
     """Look at every kind once, so that no clone of this process has to."""
-    for kind in _KINDS.values():
-        _hints(kind)
+    for name in _KINDS:
+        _hints(name)
 
 
 def encode(message: Message) -> bytes:
@@ -202,26 +202,26 @@ def decode(data: bytes) -> Message:
     """
     try:
         fields = json.loads(data)
-        kind = _KINDS[fields.pop("kind")]
-        hints = _hints(kind)
+        name = fields.pop("kind")
+        kind, hints = _KINDS[name], _hints(name)
         if unknown := fields.keys() - hints.keys():
             raise ValueError(f"unknown fields {sorted(unknown)}")
-        message: Message = kind(**{name: _shaped(value, hints[name]) for name, value in fields.items()})
+        message: Message = kind(**{field: _shaped(value, hints[field]) for field, value in fields.items()})
         return message
-    except (KeyError, TypeError, AttributeError, RecursionError) as problem:
+    except (KeyError, TypeError, AttributeError, RecursionError, OverflowError) as problem:
         raise ValueError(f"not a message: {problem}") from problem
 
 
 @functools.cache
-def _hints(kind: type[typing.Any]) -> dict[str, typing.Any]:
-    return typing.get_type_hints(kind)
+def _hints(name: str) -> dict[str, typing.Any]:
+    return typing.get_type_hints(_KINDS[name])
 
 
 def _shaped(value: typing.Any, hint: typing.Any) -> typing.Any:
     """`value` as `hint` wants it: tuples for lists, values for objects; anything else must already be it."""
     origin, args = typing.get_origin(hint), typing.get_args(hint)
     if origin is tuple and isinstance(value, list):
-        inner = args if len(args) == len(value) and args[-1] is not Ellipsis else (args[0],) * len(value)
+        inner = (args[0],) * len(value) if args[-1] is Ellipsis else args
         return tuple(_shaped(item, kind) for item, kind in zip(value, inner, strict=True))
     if origin is dict and isinstance(value, dict):
         return {str(key): _shaped(item, args[1]) for key, item in value.items()}
@@ -230,7 +230,8 @@ def _shaped(value: typing.Any, hint: typing.Any) -> typing.Any:
     if origin is types.UnionType:
         return None if value is None else _shaped(value, args[0])
     if isinstance(hint, type) and dataclasses.is_dataclass(hint) and isinstance(value, dict):
-        return hint(**value)
+        fields = typing.get_type_hints(hint)
+        return hint(**{name: _shaped(item, fields[name]) for name, item in value.items()})
     if hint is float and isinstance(value, int | float):
         return float(value)
     if isinstance(hint, type) and isinstance(value, hint) and not (hint is int and isinstance(value, bool)):

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from workbench.model.capability import Capability
 from workbench.model.ids import SandboxId
-from workbench.model.process import ProcessExit, ProcessSpec, Stream
+from workbench.model.process import ProcessExit, ProcessSpec, Stream, check_words
 from workbench.model.tier import Tier
 
 
@@ -28,6 +28,15 @@ class SandboxSpec:
     env: dict[str, str] = field(default_factory=dict)
     """variables of every process inside; the engine adds PATH, HOME and the like"""
 
+    def checked(self) -> SandboxSpec:
+        """Itself, if it can be made.
+
+        Raises:
+            InvalidRequest: a variable is too large, or has a name or value that none can have.
+        """
+        check_words(self.env)
+        return self
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SandboxDescription:
@@ -41,6 +50,8 @@ class SandboxDescription:
     """"cgroup v1", "cgroup v2", "rlimits and a watchdog", or "nothing\""""
     warning: str = ""
     """what a caller must be told every time, for an engine that does not isolate"""
+    root_pid: int | None = None
+    """on this host: the process whose death ends all inside, if there is one; for the host's journal"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +76,7 @@ class Process(Protocol):
     """One process that began. Owned by its sandbox, which ends it."""
 
     def output(self) -> AsyncIterator[OutputChunk]:
-        """Pieces until both streams are closed. For one reader; called once.
+        """Pieces until both streams are closed. For one reader, once; another gets a Conflict.
 
         Output is pulled: a reader that waits makes the process wait. Ends when the last holder of the streams is
         gone, which a process left in the background can put off beyond `wait`.
@@ -89,7 +100,11 @@ class Process(Protocol):
         ...
 
     async def signal(self, number: int) -> None:
-        """Send to the process and its group. Nothing happens when it has ended."""
+        """Send to the process and its group. Nothing happens when it has ended.
+
+        Raises:
+            InvalidRequest: there is no such signal.
+        """
         ...
 
 
@@ -106,6 +121,7 @@ class Sandbox(Protocol):
 
         Raises:
             InvalidRequest: no such program, folder or entry; nothing ran.
+            Conflict: a process with that id runs; nothing more ran.
             QuotaExceeded: the process limit is reached; nothing ran.
             SandboxUnavailable: the sandbox is gone; nothing ran.
         """
@@ -162,9 +178,10 @@ class Engine(Protocol):
         ...
 
     async def create(self, spec: SandboxSpec) -> Sandbox:
-        """A sandbox in which nothing runs yet. The caller closes it.
+        """A sandbox in which nothing runs yet. The caller closes it; if cancelled, nothing is left of it.
 
         Raises:
+            InvalidRequest: its files are not a folder below the files root, or its variables cannot be.
             SandboxUnavailable: it could not be made; `context["step"]` names what failed, and nothing is left of it.
         """
         ...

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -30,6 +31,27 @@ class Limit(StrEnum):
     OPEN_FILES = "too many open files"
 
 
+def check_words(env: Mapping[str, str], *words: str) -> None:
+    """That a kernel would take these as variables and arguments.
+
+    Raises:
+        InvalidRequest: a NUL, text that no file system encoding has, a name with "=", or too much of it all.
+    """
+    every = [*words, *env, *env.values()]
+    if any("\0" in word for word in every):
+        raise InvalidRequest("arguments, variables and the working folder may not contain a NUL character")
+    if any("=" in name or not name for name in env):
+        raise InvalidRequest("a variable's name may not be empty or contain '='")
+    try:
+        size = sum(len(word.encode("utf-8", "surrogateescape")) for word in every)
+    except UnicodeEncodeError:
+        raise InvalidRequest("arguments, variables and the working folder must be text in UTF-8") from None
+    if size > MAX_ARGUMENT_BYTES:
+        raise InvalidRequest(
+            f"arguments and variables are over {MAX_ARGUMENT_BYTES} bytes; put them into a file under /mnt/files"
+        )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessSpec:
     """One process to start: either a program, or an entry of the guest run in a fork of the warm interpreter."""
@@ -47,19 +69,11 @@ class ProcessSpec:
         """Itself, if it can be started.
 
         Raises:
-            InvalidRequest: it names neither or both, is too large, or holds a NUL.
+            InvalidRequest: it names neither or both, is too large, or holds what the kernel cannot take.
         """
         if bool(self.argv) == bool(self.entry):
             raise InvalidRequest("a process needs either argv or an entry, and not both")
-        words = [*self.argv, *self.env, *self.env.values(), self.cwd]
-        if any("\0" in word for word in words):
-            raise InvalidRequest("arguments, variables and the working folder may not contain a NUL character")
-        if any("=" in name or not name for name in self.env):
-            raise InvalidRequest("a variable's name may not be empty or contain '='")
-        if sum(len(word.encode("utf-8", "surrogateescape")) for word in words) > MAX_ARGUMENT_BYTES:
-            raise InvalidRequest(
-                f"arguments and variables are over {MAX_ARGUMENT_BYTES} bytes; put them into a file under /mnt/files"
-            )
+        check_words(self.env, *self.argv, self.cwd)
         if len(self.payload) > MAX_PAYLOAD_BYTES:
             raise InvalidRequest(f"the code is over {MAX_PAYLOAD_BYTES} bytes; put it into a file under /mnt/files")
         return self

@@ -14,12 +14,17 @@ class ChannelClosed(Exception):
     """The other side is gone, or said something that is not a message: both mean that it cannot be trusted on."""
 
 
+class MessageTooLong(ValueError):
+    """More than the other side takes in one piece; nothing was sent."""
+
+
 class HostChannel:
     """Owns its socket; closed by whoever made it."""
 
     def __init__(self, sock: socket.socket) -> None:
         sock.setblocking(False)
         self._sock = sock
+        self._sending = asyncio.Lock()
 
     @staticmethod
     def pair() -> tuple[HostChannel, socket.socket]:
@@ -32,16 +37,21 @@ class HostChannel:
 
         Raises:
             ChannelClosed: nobody is there.
+            MessageTooLong: nothing was sent.
         """
         data = encode(message)
-        while True:
-            try:
-                socket.send_fds(self._sock, [data], list(descriptors))
-                return
-            except BlockingIOError:
-                await self._ready(write=True)
-            except OSError as problem:
-                raise ChannelClosed(str(problem)) from problem
+        if len(data) > MAX_MESSAGE:
+            raise MessageTooLong(f"{len(data)} bytes when written as JSON, of {MAX_MESSAGE}")
+        # One at a time: the loop knows one writer a descriptor, and the first of two that wait would never wake.
+        async with self._sending:
+            while True:
+                try:
+                    socket.send_fds(self._sock, [data], list(descriptors))
+                    return
+                except BlockingIOError:
+                    await self._ready(write=True)
+                except OSError as problem:
+                    raise ChannelClosed(str(problem)) from problem
 
     async def receive(self) -> tuple[Message, list[int]]:
         """The next message; its descriptors are the caller's to close.
@@ -72,12 +82,14 @@ class HostChannel:
         loop = asyncio.get_running_loop()
         ready: asyncio.Future[None] = loop.create_future()
         add, remove = (loop.add_writer, loop.remove_writer) if write else (loop.add_reader, loop.remove_reader)
-        add(self._sock.fileno(), lambda: None if ready.done() else ready.set_result(None))
+        descriptor = self._sock.fileno()
+        if descriptor < 0:
+            raise ChannelClosed("closed on our side")
+        add(descriptor, lambda: None if ready.done() else ready.set_result(None))
         try:
             await ready
         finally:
-            if self._sock.fileno() >= 0:
-                remove(self._sock.fileno())
+            remove(descriptor)
 
     def close(self) -> None:
         """May be called twice. Nobody may be waiting on it."""

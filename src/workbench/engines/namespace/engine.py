@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import time
 from collections import deque
-from dataclasses import dataclass
 from pathlib import Path
 
 from workbench.contracts.engine import SandboxSpec
+from workbench.engines.environment import base_environment
 from workbench.engines.namespace import slot as slots
 from workbench.engines.namespace.files_watch import FilesWatch
 from workbench.engines.namespace.limits.choose import Choice, choose
 from workbench.engines.namespace.sandbox import NamespaceSandbox
 from workbench.engines.namespace.slot import Slot
 from workbench.engines.namespace.userns import make_user_namespace
-from workbench.engines.namespace.view import base_environment
 from workbench.engines.namespace.zygote import Zygote
+from workbench.engines.options import EngineOptions
 from workbench.errors import InvalidRequest, IsolationTooWeak, QuotaExceeded, SandboxUnavailable
 from workbench.model.capability import ISOLATION, Barrier, Capability, Grade
-from workbench.model.image import Image
 from workbench.model.tier import STANDARD, Tier
-from workbench_guest.messages import INSIDE_UID, Furnish, Resize
+from workbench_guest.messages import HOME, INSIDE_UID, SCRATCH, Furnish, Resize
 
 WATCH_INTERVAL_S = 0.25
 # Every clone of one zygote shares its address layout and hash seed, so none serves for ever.
@@ -31,19 +31,7 @@ _ZYGOTE_MAX_AGE_S, _ZYGOTE_MAX_CLONES = 3600.0, 5000
 _PREPARE_TRIES = 3
 _REFILL_DELAY_S = 0.03
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NamespaceOptions:
-    """What the engine is given; it reads no setting and no environment."""
-
-    image: Image
-    run_dir: Path
-    """for this host alone; holds the staging folder"""
-    files_root: Path
-    """parent of every folder that can be mounted at /mnt/files"""
-    group_name: str
-    """of the control groups; the sweep after a crash finds them by it"""
-    pool_size: int
+_log = logging.getLogger(__name__)
 
 
 class NamespaceEngine:
@@ -51,7 +39,7 @@ class NamespaceEngine:
 
     name = "namespace"
 
-    def __init__(self, options: NamespaceOptions) -> None:
+    def __init__(self, options: EngineOptions) -> None:
         self._options = options
         self._userns: int | None = None
         self._zygote: Zygote | None = None
@@ -63,12 +51,21 @@ class NamespaceEngine:
         self._refilling: asyncio.Task[None] | None = None
         self._watching: asyncio.Task[None] | None = None
         self._replacing = asyncio.Lock()
-        self._closed = False
+        self._making: set[asyncio.Task[NamespaceSandbox]] = set()
+        self._closing: asyncio.Task[None] | None = None
+        self._stopping = asyncio.Event()
         self._cpus = len(os.sched_getaffinity(0))
         self._files_watch = FilesWatch(options.files_root)
 
     async def start(self) -> None:
         """As the contract says."""
+        try:
+            await self._start()
+        except BaseException:
+            await self.aclose()
+            raise
+
+    async def _start(self) -> None:
         self._options.files_root.mkdir(parents=True, exist_ok=True)
         if os.geteuid() != 0:
             try:
@@ -85,7 +82,7 @@ class NamespaceEngine:
         self._refill_soon()
 
     async def _try_a_slot(self) -> bool:
-        """One whole life of a slot, so that what cannot work fails now. Says whether files can change owner on mount."""
+        """One whole life of a slot, so that what cannot work fails now. Says whether a mount can change owners."""
         slot = await self._prepare()
         trial = self._options.files_root / slot.name
         trial.mkdir()
@@ -139,16 +136,35 @@ class NamespaceEngine:
 
     async def create(self, spec: SandboxSpec) -> NamespaceSandbox:
         """As the contract says."""
+        spec.checked()
         if spec.files.parent != self._options.files_root or not spec.files.is_dir():
             raise InvalidRequest(f"not a folder of {self._options.files_root}: {spec.files}")
+        if self._closing is not None:
+            raise SandboxUnavailable("the engine is closed", {"step": "claim"})
+        making = asyncio.create_task(self._make(spec), name=f"make {spec.id}")
+        self._making.add(making)
+        making.add_done_callback(self._making.discard)
+        try:
+            return await asyncio.shield(making)
+        except asyncio.CancelledError:
+            # Half a sandbox cannot be cleaned up by its parts: it is made to its end, and closed.
+            await asyncio.wait([making])
+            if not making.cancelled() and making.exception() is None:
+                await making.result().aclose()
+            raise
+
+    async def _make(self, spec: SandboxSpec) -> NamespaceSandbox:
         for _ in range(_PREPARE_TRIES):
-            slot = self._pool.popleft() if self._pool else await self._prepare()
+            try:
+                slot = self._pool.popleft() if self._pool else await self._prepare()
+            except IsolationTooWeak as problem:
+                raise SandboxUnavailable(problem.message, problem.context) from problem
             try:
                 sandbox = await self._claim(slot, spec)
-            except SandboxUnavailable:
-                # A slot whose zygote died while it waited cannot get its files any more.
+            except BaseException as problem:
                 await slot.end()
-                if slot.zygote.check():
+                # A slot whose zygote died while it waited cannot get its files any more.
+                if not isinstance(problem, SandboxUnavailable) or slot.zygote.check():
                     raise
                 continue
             self._refill_soon()
@@ -165,7 +181,7 @@ class NamespaceEngine:
             spec=spec,
             slot=slot,
             limits_by=self.limits.keeper.kind,
-            base_env=base_environment(self._options.image),
+            base_env=base_environment(self._options.image, home=HOME, scratch=SCRATCH),
             cpus=self._cpus,
             resize=self._resize,
             on_gone=self._live.discard,
@@ -175,7 +191,7 @@ class NamespaceEngine:
         return sandbox
 
     def _hand_over(self, files: Path, slot: Slot) -> None:
-        """Files belong to one fixed uid on disk and are shown as the sandbox's; where that fails they are given to it."""
+        """Files belong to one fixed uid on disk and are shown as the sandbox's; where that fails, given to it."""
         if slot.outside_uid is None:
             return
         owner = INSIDE_UID if self._maps_owner else slot.outside_uid
@@ -204,6 +220,8 @@ class NamespaceEngine:
         try:
             await zygote.ask(request, tuple(slot.descriptors[1:]))
         except SandboxUnavailable as problem:
+            if not zygote.check():
+                raise
             raise QuotaExceeded(
                 f"the files in /home/user, /tmp or /dev/shm do not fit into tier {tier.name} "
                 f"({tier.scratch_bytes / 2**20:.0f} MiB, {tier.scratch_inodes} files): remove some first",
@@ -235,31 +253,42 @@ class NamespaceEngine:
         return await slots.prepare(await self._current_zygote(), self.limits.keeper)
 
     def _refill_soon(self) -> None:
-        if not self._closed and (self._refilling is None or self._refilling.done()):
+        if self._closing is None and (self._refilling is None or self._refilling.done()):
             self._refilling = asyncio.create_task(self._refill(), name="refill the pool")
 
     async def _refill(self) -> None:
         # Whoever just took a slot is about to use it; on a small machine the next one can wait that long.
         await asyncio.sleep(_REFILL_DELAY_S)
         with contextlib.suppress(SandboxUnavailable, IsolationTooWeak):
-            while len(self._pool) < self._options.pool_size and not self._closed:
+            while len(self._pool) < self._options.pool_size and self._closing is None:
                 self._pool.append(await self._prepare())
 
     async def _watch(self) -> None:
-        """Limits that the kernel does not hold, slots whose zygote died, zygotes that have nothing left to do."""
-        keeper = self.limits.keeper
+        """Limits that the kernel does not hold, slots whose zygote died, zygotes that have nothing left to do.
+
+        Ends at `_stopping` and not by being cancelled, which could be in the middle of freeing something.
+        """
         looked_at_zygotes = time.monotonic()
-        while True:
-            await asyncio.sleep(WATCH_INTERVAL_S)
-            if keeper.watches:
-                for sandbox in list(self._live):
-                    if (reason := sandbox.slot.group.watch()) is not None:
-                        sandbox.end_soon(reason)
-            for sandbox, reason in await self._files_watch.over_quota(self._live):
-                sandbox.end_soon(reason)
-            if time.monotonic() - looked_at_zygotes > 1.0:
-                looked_at_zygotes = time.monotonic()
-                await self._retire_zygotes()
+        while not self._stopping.is_set():
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._stopping.wait(), WATCH_INTERVAL_S)
+            try:
+                await self._look_at_sandboxes()
+                if time.monotonic() - looked_at_zygotes > 1.0:
+                    looked_at_zygotes = time.monotonic()
+                    await self._retire_zygotes()
+            except Exception:  # noqa: BLE001  whatever it was, limits must go on being watched
+                # BARRIER: a guest that makes one look fail must not be rid of the next; held by
+                # tests/unit/engines/namespace/test_engine.py.
+                _log.exception("a look at the sandboxes failed; the next one follows")
+
+    async def _look_at_sandboxes(self) -> None:
+        if self.limits.keeper.watches:
+            for sandbox in list(self._live):
+                if (reason := sandbox.slot.group.watch()) is not None:
+                    sandbox.end_soon(reason)
+        for sandbox, reason in await self._files_watch.over_quota(self._live):
+            sandbox.end_soon(reason)
 
     async def _retire_zygotes(self) -> None:
         current = self._zygote
@@ -275,20 +304,22 @@ class NamespaceEngine:
 
     async def aclose(self) -> None:
         """As the contract says."""
-        if self._closed:
-            return
-        self._closed = True
-        for task in (self._watching, self._refilling):
-            if task is not None:
-                task.cancel()
-                await asyncio.wait([task])
+        if self._closing is None:
+            self._closing = asyncio.create_task(self._close(), name="close the engine")
+        await asyncio.shield(self._closing)
+
+    async def _close(self) -> None:
+        self._stopping.set()
+        if unfinished := {*self._making, *filter(None, (self._watching, self._refilling))}:
+            await asyncio.wait(unfinished)
         await asyncio.gather(*(sandbox.aclose() for sandbox in list(self._live)))
         for slot in self._pool:
             slot.kill()
         await asyncio.gather(*(slot.end() for slot in self._pool))
         self._pool.clear()
-        if self._zygote is not None:
-            self._zygote.end()
+        for zygote in (*self._draining, self._zygote):
+            if zygote is not None:
+                zygote.end()
         if self._choice is not None:
             self._choice.keeper.close()
         if self._userns is not None:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import signal
 from collections.abc import Awaitable, Callable
 
 from workbench.contracts.engine import SandboxDescription, SandboxSpec, Usage
-from workbench.engines.namespace.channel import ChannelClosed
+from workbench.engines.namespace.channel import ChannelClosed, MessageTooLong
 from workbench.engines.namespace.limits.keeper import Counters
-from workbench.engines.namespace.process import NamespaceProcess, Pipes
-from workbench.engines.namespace.slot import Slot, exited
-from workbench.errors import InvalidRequest, QuotaExceeded, SandboxUnavailable
+from workbench.engines.namespace.slot import Slot
+from workbench.engines.pidfd import exited
+from workbench.engines.pipes import PipedProcess, Pipes
+from workbench.errors import Conflict, InvalidRequest, QuotaExceeded, SandboxUnavailable
 from workbench.model.process import Limit, ProcessExit, ProcessSpec
 from workbench.model.tier import Tier, thread_variables
 from workbench_guest.messages import (
@@ -52,16 +54,24 @@ class NamespaceSandbox:
         self._resize = resize
         self._on_gone = on_gone
         self._starting: dict[str, asyncio.Future[Started | NotStarted]] = {}
-        self._running: dict[str, tuple[NamespaceProcess, Counters]] = {}
+        self._running: dict[str, tuple[PipedProcess, Counters]] = {}
+        self._unread: list[PipedProcess] = []
+        self._resizing = asyncio.Lock()
         self._gone: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._reason = ""
         self._follower: asyncio.Task[None] | None = None
+        self._closing: asyncio.Task[None] | None = None
 
     @property
     def description(self) -> SandboxDescription:
         """As the contract says."""
         return SandboxDescription(
-            id=self._spec.id, engine="namespace", tier=self._tier.name, isolated=True, limits_by=self._limits_by
+            id=self._spec.id,
+            engine="namespace",
+            tier=self._tier.name,
+            isolated=True,
+            limits_by=self._limits_by,
+            root_pid=self.slot.pid,
         )
 
     @property
@@ -80,18 +90,22 @@ class NamespaceSandbox:
             await self.slot.channel.send(self._configuration())
         except ChannelClosed as problem:
             raise SandboxUnavailable("the sandbox ended before it was used", {"step": "configure"}) from problem
+        except MessageTooLong as problem:
+            raise InvalidRequest(f"the variables of the sandbox are too large: {problem}") from problem
         self._follower = asyncio.create_task(self._follow(), name=f"follow {self._spec.id}")
 
     def _configuration(self) -> Configure:
         threads = thread_variables(min(self._tier.vcpus, self._cpus))
         return Configure(env={**self._base_env, **threads, **self._spec.env})
 
-    async def start(self, spec: ProcessSpec) -> NamespaceProcess:
+    async def start(self, spec: ProcessSpec) -> PipedProcess:
         """As the contract says."""
         spec.checked()
         self._raise_if_gone()
+        if spec.id in self._running:
+            raise Conflict(f"a process {spec.id} runs already", {"process": spec.id})
         pipes = Pipes(stdin=spec.stdin)
-        process = NamespaceProcess(pipes, lambda number: self._send(Signal(process=spec.id, number=number)))
+        process = PipedProcess(pipes, lambda number: self._send(Signal(process=spec.id, number=number)))
         answer: asyncio.Future[Started | NotStarted] = asyncio.get_running_loop().create_future()
         self._starting[spec.id] = answer
         # Known before it runs: it may end before its start is told.
@@ -105,13 +119,22 @@ class NamespaceSandbox:
         except BaseException as problem:
             self._running.pop(spec.id, None)
             pipes.close()
-            if isinstance(problem, TimeoutError | ChannelClosed):
-                raise SandboxUnavailable("the sandbox does not answer", {"step": "start"}) from problem
+            await self._take_back(spec, problem)
             raise
         finally:
             pipes.close_far()
             self._starting.pop(spec.id, None)
+        self._unread = [*(other for other in self._unread if other.pipes.is_open), process]
         return process
+
+    async def _take_back(self, spec: ProcessSpec, problem: BaseException) -> None:
+        """A start that failed, in the words of the contract; what may have begun all the same is ended."""
+        if isinstance(problem, MessageTooLong):
+            raise InvalidRequest(f"arguments and variables are too large: {problem}; use a file") from problem
+        if isinstance(problem, TimeoutError | asyncio.CancelledError):
+            await self._send(Signal(process=spec.id, number=signal.SIGKILL))
+        if isinstance(problem, TimeoutError | ChannelClosed):
+            raise SandboxUnavailable("the sandbox does not answer", {"step": "start"}) from problem
 
     async def _send_start(self, spec: ProcessSpec, pipes: Pipes) -> None:
         order = Start(process=spec.id, argv=spec.argv, entry=spec.entry, env=spec.env, cwd=spec.cwd)
@@ -131,21 +154,26 @@ class NamespaceSandbox:
             await self.slot.channel.send(message)
 
     async def change_tier(self, tier: Tier) -> None:
-        """As the contract says: the part that can be refused comes first in either direction."""
-        self._raise_if_gone()
-        before = self._tier
-        if tier.memory_bytes < before.memory_bytes:
-            await self._resize(self.slot, tier)
+        """As the contract says."""
+        async with self._resizing:
+            self._raise_if_gone()
             try:
-                self.slot.group.apply(tier)
-            except QuotaExceeded:
-                await self._resize(self.slot, before)
+                await self._fit(tier, shrinking=tier.memory_bytes < self._tier.memory_bytes)
+            except BaseException:
+                # Back to what held before; if the sandbox has died meanwhile, there is nothing to hold.
+                with contextlib.suppress(QuotaExceeded, SandboxUnavailable, OSError):
+                    await self._fit(self._tier, shrinking=False)
                 raise
-        else:
-            self.slot.group.apply(tier)
+            self._tier = tier
+            await self._send(self._configuration())
+
+    async def _fit(self, tier: Tier, *, shrinking: bool) -> None:
+        if shrinking:
+            # Files first: they are part of the memory, and refusing them changes nothing.
             await self._resize(self.slot, tier)
-        self._tier = tier
-        await self._send(self._configuration())
+        self.slot.group.apply(tier)
+        if not shrinking:
+            await self._resize(self.slot, tier)
 
     async def usage(self) -> Usage:
         """As the contract says."""
@@ -164,19 +192,27 @@ class NamespaceSandbox:
     async def aclose(self) -> None:
         """As the contract says."""
         self._reason = self._reason or "closed"
-        await asyncio.shield(self._close())
+        if self._closing is None:
+            self._closing = asyncio.create_task(self._close(), name=f"close {self._spec.id}")
+        await asyncio.shield(self._closing)
 
     async def _close(self) -> None:
-        if self._follower is not None and not self._follower.done():
-            self.slot.kill()
+        self.slot.kill()
+        if self._follower is not None:
             # The follower sees the end of the channel and settles what was running.
             await asyncio.wait([self._follower])
         self._settle()
-        await self.slot.end()
+        for process in self._unread:
+            process.pipes.keep_unread()
+        # Whoever changes its sizes holds its descriptors.
+        async with self._resizing:
+            await self.slot.end()
+        self._on_gone(self)
 
     async def _follow(self) -> None:
         """Until pid 1 is gone: hand each of its messages to who waits for it."""
-        with contextlib.suppress(ChannelClosed):
+        # An OverflowError is a number that no wait status can be.
+        with contextlib.suppress(ChannelClosed, OverflowError):
             while True:
                 message, descriptors = await self.slot.channel.receive()
                 for descriptor in descriptors:
@@ -194,7 +230,6 @@ class NamespaceSandbox:
         self.slot.kill()
         await exited(self.slot.pidfd)
         self._settle()
-        self._on_gone(self)
 
     def _exited(self, message: Exited) -> None:
         known = self._running.pop(message.process, None)
@@ -203,7 +238,7 @@ class NamespaceSandbox:
         process, before = known
         code, number = (None, os.WTERMSIG(message.status)) if os.WIFSIGNALED(message.status) else (
             os.WEXITSTATUS(message.status), None)  # fmt: skip
-        process.exit.set_result(
+        process.ended(
             ProcessExit(
                 code=code,
                 signal=number,
@@ -231,10 +266,9 @@ class NamespaceSandbox:
             if not answer.done():
                 answer.set_exception(ChannelClosed(reason))
         for process, before in self._running.values():
-            if not process.exit.done():
-                killed = self.slot.group.counters().memory_kills > before.memory_kills
-                limits = (Limit.MEMORY,) if killed else ()
-                process.exit.set_result(ProcessExit(code=None, lost=True, limits=limits, reason=reason))
+            killed = self.slot.group.counters().memory_kills > before.memory_kills
+            limits = (Limit.MEMORY,) if killed else ()
+            process.ended(ProcessExit(code=None, lost=True, limits=limits, reason=reason))
         self._running.clear()
         if not self._gone.done():
             self._gone.set_result(reason)

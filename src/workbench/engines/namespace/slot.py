@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from workbench.engines.namespace.channel import ChannelClosed, HostChannel
 from workbench.engines.namespace.limits.keeper import LimitGroup, LimitKeeper
 from workbench.engines.namespace.zygote import Zygote
+from workbench.engines.pidfd import exited
 from workbench.errors import SandboxUnavailable
 from workbench.model.tier import STANDARD
 from workbench_guest.messages import Failed, Forget, SlotPlan, SlotReady
@@ -72,40 +73,53 @@ async def prepare(zygote: Zygote, keeper: LimitKeeper) -> Slot:
         SandboxUnavailable: a step failed, `context["step"]`; nothing is left of it.
     """
     name = f"s-{secrets.token_hex(6)}"
-    group = keeper.group(name)
-    channel, theirs = HostChannel.pair()
-    outside_uid = _UID_BASE + secrets.randbelow(_UID_COUNT) if os.geteuid() == 0 else None
-    joins = group.open_to_join()
-    plan = SlotPlan(
-        slot=name,
-        outside_uid=outside_uid,
-        join=group.join,
-        scratch_bytes=STANDARD.scratch_bytes,
-        scratch_inodes=STANDARD.scratch_inodes,
-        shm_bytes=STANDARD.shm_bytes,
-        rlimits={**_RLIMITS, **group.rlimits},
-        pin_cpus=group.pin_cpus,
-    )
     try:
-        done = await zygote.ask(plan, (theirs.fileno(), *joins))
-    except SandboxUnavailable:
+        group = keeper.group(name)
+    except OSError as problem:
+        raise SandboxUnavailable(f"no control group: {problem}", {"step": "control group"}) from problem
+    channel, theirs = HostChannel.pair()
+    try:
+        outside_uid = _UID_BASE + secrets.randbelow(_UID_COUNT) if os.geteuid() == 0 else None
+        pid = await _clone(zygote, group, name, outside_uid, theirs.fileno())
+    except BaseException:
         channel.close()
         await remove_group(group)
         raise
     finally:
         theirs.close()
-        for descriptor in joins:
-            os.close(descriptor)
-    assert done.pid is not None
-    group.adopt(done.pid)
+    group.adopt(pid)
     zygote.clones += 1
-    slot = Slot(name, done.pid, os.pidfd_open(done.pid), channel, group, zygote, [], {}, outside_uid)
+    slot = Slot(name, pid, os.pidfd_open(pid), channel, group, zygote, [], {}, outside_uid)
     try:
         await _until_ready(slot)
     except BaseException:
         await asyncio.shield(slot.end())
         raise
     return slot
+
+
+async def _clone(zygote: Zygote, group: LimitGroup, name: str, outside_uid: int | None, control: int) -> int:
+    joins: list[int] = []
+    try:
+        joins = group.open_to_join()
+        plan = SlotPlan(
+            slot=name,
+            outside_uid=outside_uid,
+            join=group.join,
+            scratch_bytes=STANDARD.scratch_bytes,
+            scratch_inodes=STANDARD.scratch_inodes,
+            shm_bytes=STANDARD.shm_bytes,
+            rlimits={**_RLIMITS, **group.rlimits},
+            pin_cpus=group.pin_cpus,
+        )
+        done = await zygote.ask(plan, (control, *joins))
+    except OSError as problem:
+        raise SandboxUnavailable(f"cannot join its control group: {problem}", {"step": "control group"}) from problem
+    finally:
+        for descriptor in joins:
+            os.close(descriptor)
+    assert done.pid is not None
+    return done.pid
 
 
 async def _until_ready(slot: Slot) -> None:
@@ -130,20 +144,6 @@ async def end_process(pid: int, pidfd: int) -> None:
         await asyncio.wait_for(exited(pidfd), _END_TIMEOUT_S)
     with contextlib.suppress(ChildProcessError):
         os.waitpid(pid, os.WNOHANG)  # noqa: ASYNC222  never waits
-
-
-async def exited(pidfd: int) -> None:
-    """Return when the process has ended; it is not reaped."""
-    loop = asyncio.get_running_loop()
-    over: asyncio.Future[None] = loop.create_future()
-    # A descriptor of its own: the loop knows one reader a descriptor, and several may wait.
-    watched = os.dup(pidfd)
-    loop.add_reader(watched, lambda: None if over.done() else over.set_result(None))
-    try:
-        await over
-    finally:
-        loop.remove_reader(watched)
-        os.close(watched)
 
 
 async def remove_group(group: LimitGroup) -> None:

@@ -63,20 +63,3 @@ def zygote_plan(image: Image, *, staging: Path, files_root: Path) -> ZygotePlan:
         staging=str(staging),
         files_root=str(files_root),
     )
-
-
-def base_environment(image: Image) -> dict[str, str]:
-    """The variables that every process inside starts with."""
-    return {
-        "PATH": f"{Path(image.python).parent}:{HOME}/.local/bin:/usr/local/bin:/usr/bin:/bin",
-        "HOME": HOME,
-        "USER": "user",
-        "LOGNAME": "user",
-        "SHELL": "/bin/bash",
-        "LANG": "C.UTF-8",
-        "TERM": "xterm-256color",
-        "TMPDIR": "/tmp",
-        "MPLCONFIGDIR": f"{HOME}/.config/matplotlib",
-        "PYTHONDONTWRITEBYTECODE": "1",
-        **dict(image.env),
-    }

@@ -12,7 +12,7 @@ from workbench.engines.namespace.channel import ChannelClosed, HostChannel
 from workbench.engines.namespace.view import zygote_plan
 from workbench.errors import IsolationTooWeak, SandboxUnavailable
 from workbench.model.image import Image
-from workbench_guest.messages import Done, Failed, Message, ZygoteReady
+from workbench_guest.messages import Done, Failed, Message, ZygotePlan, ZygoteReady
 
 # Importing pandas and matplotlib on a cold disk or an emulated machine takes this long at the very worst.
 START_TIMEOUT_S = 180.0
@@ -48,28 +48,33 @@ class Zygote:
         channel, theirs = HostChannel.pair()
         try:
             process = _spawn(image, theirs.fileno(), userns)
+        except OSError as problem:
+            channel.close()
+            raise _too_weak("execute the image's interpreter", str(problem)) from problem
         finally:
             theirs.close()
         try:
-            plan = zygote_plan(image, staging=staging, files_root=files_root)
-            async with asyncio.timeout(START_TIMEOUT_S):
-                await channel.send(plan)
-                answer, _ = await channel.receive()
-        except (TimeoutError, ChannelClosed) as problem:
-            _end(process, channel)
-            raise _too_weak("start the zygote", str(problem) or "no answer in time") from problem
-        if not isinstance(answer, ZygoteReady):
-            _end(process, channel)
-            step, error = (answer.step, answer.error) if isinstance(answer, Failed) else ("start", repr(answer))
-            raise _too_weak(step, error)
+            answer = await _warm(channel, zygote_plan(image, staging=staging, files_root=files_root))
+        except BaseException:
+            _end(process)
+            channel.close()
+            raise
         return cls(process, channel, answer)
 
     async def ask(self, request: Message, descriptors: tuple[int, ...] = ()) -> Done:
-        """One request.
+        """One request. A caller that is cancelled still waits for the answer, or the next one would be given it.
 
         Raises:
             SandboxUnavailable: it failed, or the zygote is gone.
         """
+        exchange = asyncio.ensure_future(self._exchange(request, descriptors))
+        try:
+            return await asyncio.shield(exchange)
+        except asyncio.CancelledError:
+            await asyncio.wait([exchange])
+            raise
+
+    async def _exchange(self, request: Message, descriptors: tuple[int, ...]) -> Done:
         async with self._one_at_a_time:
             try:
                 async with asyncio.timeout(REQUEST_TIMEOUT_S):
@@ -78,6 +83,9 @@ class Zygote:
             except (TimeoutError, ChannelClosed) as problem:
                 self.end()
                 raise SandboxUnavailable("the zygote is gone; another one is started", {"step": "zygote"}) from problem
+            finally:
+                if not self.alive:
+                    self._channel.close()
         if isinstance(answer, Failed):
             raise SandboxUnavailable(f"{answer.step}: {answer.error}", {"step": answer.step})
         assert isinstance(answer, Done)
@@ -87,13 +95,29 @@ class Zygote:
         """Kill it; what it made lives on. May be called twice."""
         if self.alive:
             self.alive = False
-            _end(self._process, self._channel)
+            _end(self._process)
+            # Who waits for an answer sees the end of the channel, and closes it.
+            if not self._one_at_a_time.locked():
+                self._channel.close()
 
     def check(self) -> bool:
         """Whether it still runs."""
         if self.alive and self._process.poll() is not None:
             self.end()
         return self.alive
+
+
+async def _warm(channel: HostChannel, plan: ZygotePlan) -> ZygoteReady:
+    try:
+        async with asyncio.timeout(START_TIMEOUT_S):
+            await channel.send(plan)
+            answer, _ = await channel.receive()
+    except (TimeoutError, ChannelClosed) as problem:
+        raise _too_weak("start the zygote", str(problem) or "no answer in time") from problem
+    if not isinstance(answer, ZygoteReady):
+        step, error = (answer.step, answer.error) if isinstance(answer, Failed) else ("start", repr(answer))
+        raise _too_weak(step, error)
+    return answer
 
 
 def _spawn(image: Image, control: int, userns: int | None) -> subprocess.Popen[bytes]:
@@ -125,7 +149,6 @@ def _too_weak(step: str, error: str) -> IsolationTooWeak:
     )
 
 
-def _end(process: subprocess.Popen[bytes], channel: HostChannel) -> None:
-    channel.close()
+def _end(process: subprocess.Popen[bytes]) -> None:
     process.kill()
     process.wait(_STOP_TIMEOUT_S)

@@ -27,16 +27,33 @@ def candidates() -> list[Path]:
          if line.split()[2] == "cgroup2"), None)  # fmt: skip
     if mount is None:
         return []
-    own = next(
-        (
-            line.split("::", 1)[1]
-            for line in Path("/proc/self/cgroup").read_text().splitlines()
-            if line.startswith("0::")
-        ),
-        "/",
-    )
-    inside = mount / own.lstrip("/")
-    return [inside, mount] if inside.is_dir() and inside != mount else [mount]
+    inside = mount / _own_path().lstrip("/")
+    if not inside.is_dir():
+        return [mount]
+    # Started from within another host's leaf: that host is still in it, so our place is beside its folder.
+    around = [inside.parent.parent] if inside.name == _LEAF and inside.parent != mount else []
+    return list(dict.fromkeys([*around, inside, mount]))
+
+
+def _own_path() -> str:
+    lines = Path("/proc/self/cgroup").read_text().splitlines()
+    return next((line.removeprefix("0::") for line in lines if line.startswith("0::")), "/")
+
+
+def _own_processes(group: Path) -> list[int]:
+    """Those in `group` that are this process or descend from it: the zygote is there before the limits are."""
+    inside = {int(pid) for pid in (group / "cgroup.procs").read_text().split()}
+    return [pid for pid in inside if _descends(pid, os.getpid())]
+
+
+def _descends(pid: int, ancestor: int) -> bool:
+    while pid not in (0, ancestor):
+        try:
+            # The name in parentheses may hold anything, so fields are counted from its end.
+            pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            return False
+    return pid == ancestor
 
 
 class CgroupV2:
@@ -49,41 +66,46 @@ class CgroupV2:
         """Make the host's group where that works.
 
         Raises:
-            OSError: nowhere; the message has the reason of the last try.
+            OSError: nowhere; the message has the reason of each try.
         """
         self._cpus = cpus
-        self._back: Path | None = None
-        problem = OSError(errno.ENOENT, "cgroup v2 is not mounted")
-        for base in candidates():
+        found = candidates()
+        self._origin = found[-1] / _own_path().lstrip("/") if found else Path()
+        refusals: list[OSError] = []
+        for base in found:
+            self._base, self._folder = base, base / name
             try:
-                self._folder = self._divide(base, name)
+                self._divide()
                 return
             except OSError as refused:
-                problem = OSError(refused.errno, f"{base}: {refused.strerror}")
-                self._undo(base, name)
-        raise problem
+                self.close()
+                refusals.append(refused)
+        if not refusals:
+            raise OSError(errno.ENOENT, "cgroup v2 is not mounted")
+        reasons = [f"{base}: {refused.strerror}" for base, refused in zip(found, refusals, strict=True)]
+        raise OSError(refusals[0].errno, "; ".join(reasons))
 
-    def _divide(self, base: Path, name: str) -> Path:
-        offered = (base / "cgroup.controllers").read_text().split()
+    def _divide(self) -> None:
+        offered = (self._base / "cgroup.controllers").read_text().split()
         if missing := [controller for controller in _CONTROLLERS if controller not in offered]:
             raise OSError(errno.ENOENT, f"no {', '.join(missing)} controller is delegated here")
-        wanted = " ".join(f"+{controller}" for controller in _CONTROLLERS)
-        folder = base / name
-        folder.mkdir(exist_ok=True)
-        (folder / _LEAF).mkdir(exist_ok=True)
-        # A group with children may hold no process: the host moves into a leaf before it divides the rest.
-        files.write(folder / _LEAF / "cgroup.procs", os.getpid())
-        self._back = base
-        files.write(base / "cgroup.subtree_control", wanted)
-        files.write(folder / "cgroup.subtree_control", wanted)
-        return folder
+        leaf = self._folder / _LEAF
+        self._folder.mkdir(exist_ok=True)
+        leaf.mkdir(exist_ok=True)
+        # A group with children may hold no process: the host and its zygote move into a leaf before the rest is
+        # divided. What else is in there is not ours to move, and then the kernel refuses the next step.
+        for pid in {os.getpid(), *_own_processes(self._base)}:
+            files.write(leaf / "cgroup.procs", pid)
+        for group in (self._base, self._folder):
+            files.write(group / "cgroup.subtree_control", " ".join(f"+{controller}" for controller in _CONTROLLERS))
 
-    def _undo(self, base: Path, name: str) -> None:
-        with contextlib.suppress(OSError):
-            if self._back is not None:
-                files.write(self._back / "cgroup.procs", os.getpid())
-        with contextlib.suppress(OSError):
-            files.remove_tree(base / name)
+    def _undivide(self) -> None:
+        """So that the base can hold processes again. Refused while another host divides it; the top never needs it."""
+        for group in (self._folder, self._base):
+            if (group / "cgroup.type").exists():
+                wanted = " ".join(f"-{controller}" for controller in _CONTROLLERS)
+                with contextlib.suppress(OSError):
+                    files.write(group / "cgroup.subtree_control", wanted)
 
     @property
     def capabilities(self) -> tuple[Capability, ...]:
@@ -101,7 +123,20 @@ class CgroupV2:
 
     def close(self) -> None:
         """Step back out and remove the folder, as far as others let us."""
-        self._undo(self._folder.parent, self._folder.name)
+        if self._origin.is_relative_to(self._base):
+            self._undivide()
+        leaf = self._folder / _LEAF
+        with contextlib.suppress(OSError):
+            for pid in (leaf / "cgroup.procs").read_text().split():
+                self._send_home(int(pid))
+        with contextlib.suppress(OSError):
+            files.remove_tree(self._folder)
+
+    def _send_home(self, pid: int) -> None:
+        for home in (self._origin, self._base):
+            with contextlib.suppress(OSError):
+                files.write(home / "cgroup.procs", pid)
+                return
 
 
 class CgroupV2Group:

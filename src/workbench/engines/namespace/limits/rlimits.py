@@ -10,17 +10,15 @@ import contextlib
 import os
 import resource
 import signal
-from pathlib import Path
 from typing import Literal
 
 from workbench.contracts.engine import Usage
+from workbench.engines import proc
 from workbench.engines.namespace.limits.cgroup_v1 import too_much_in_use
 from workbench.engines.namespace.limits.keeper import Counters
 from workbench.model.capability import Barrier, Capability, Grade
 from workbench.model.tier import TIERS, Tier
 
-_TICKS = os.sysconf("SC_CLK_TCK")
-_PAGE = resource.getpagesize()
 _MOST_PROCESSES = max(tier.processes for tier in TIERS.values())
 
 
@@ -67,8 +65,7 @@ class RlimitGroup:
         self._tier: Tier | None = None
         self._counters = Counters()
         self._peak = 0
-        self._spent_by_gone = 0.0
-        self._cpu_seen: dict[int, float] = {}
+        self._cpu_s = 0.0
 
     @property
     def rlimits(self) -> dict[str, int]:
@@ -97,7 +94,7 @@ class RlimitGroup:
             self._load[cpu] += 1
         # Again until nothing new is found: a process may fork between the listing and the setting.
         done: set[int] = set()
-        while fresh := [pid for pid in tree(self._pid) if pid not in done]:
+        while fresh := [pid for pid in proc.tree(self._pid) if pid not in done]:
             for pid in fresh:
                 _pin(pid, self._cpus)
                 with contextlib.suppress(OSError):
@@ -111,17 +108,17 @@ class RlimitGroup:
 
     def usage(self) -> Usage:
         """Summed over the tree; shared pages in proportion, less what the zygote brought."""
-        pids = tree(self._pid)
-        memory = max(0, sum(_proportional_bytes(pid) for pid in pids) - self._shared_bytes)
+        pids = proc.tree(self._pid)
+        memory = max(0, sum(proc.proportional_bytes(pid) for pid in pids) - self._shared_bytes)
         self._peak = max(self._peak, memory)
-        now = {pid: _cpu_seconds(pid) for pid in pids}
-        self._spent_by_gone += sum(spent for pid, spent in self._cpu_seen.items() if pid not in now)
-        self._cpu_seen = now
+        # Whoever waits for a child inherits its count, so those that are gone are in here; only if nobody waited does
+        # the sum fall, and what was spent stays spent.
+        self._cpu_s = max(self._cpu_s, sum(proc.cpu_seconds(pid) for pid in pids))
         return Usage(
             memory_bytes=memory,
             peak_memory_bytes=self._peak,
-            cpu_s=self._spent_by_gone + sum(now.values()),
-            processes=sum(_threads(pid) for pid in pids),
+            cpu_s=self._cpu_s,
+            processes=sum(proc.threads(pid) for pid in pids),
         )
 
     def counters(self) -> Counters:
@@ -132,8 +129,8 @@ class RlimitGroup:
         """Memory: end the largest process, as the kernel would. Processes: end the sandbox, as forks outrun us."""
         if self._tier is None or not self._pid:
             return None
-        pids = tree(self._pid)
-        threads = sum(_threads(pid) for pid in pids)
+        pids = proc.tree(self._pid)
+        threads = sum(proc.threads(pid) for pid in pids)
         if threads >= self._tier.processes:
             self._counters = Counters(memory_kills=self._counters.memory_kills,
                                       process_refusals=self._counters.process_refusals + 1)  # fmt: skip
@@ -141,7 +138,7 @@ class RlimitGroup:
         if threads > self._tier.processes * 1.5:
             return f"too many processes: {threads} of {self._tier.processes}"
         # The cheap number counts shared pages in full; only if that is too much is the exact one worth its price.
-        if sum(_resident_bytes(pid) for pid in pids) > self._tier.memory_bytes:
+        if sum(proc.resident_bytes(pid) for pid in pids) > self._tier.memory_bytes:
             self._end_largest_if_over(pids)
         return None
 
@@ -150,7 +147,7 @@ class RlimitGroup:
         used = self.usage().memory_bytes
         if used <= self._tier.memory_bytes:
             return
-        largest = max((pid for pid in pids if pid != self._pid), key=_proportional_bytes, default=None)
+        largest = max((pid for pid in pids if pid != self._pid), key=proc.proportional_bytes, default=None)
         if largest is not None:
             self._counters = Counters(memory_kills=self._counters.memory_kills + 1,
                                       process_refusals=self._counters.process_refusals)  # fmt: skip
@@ -161,49 +158,6 @@ class RlimitGroup:
         """Give the CPUs back."""
         self._release_cpus()
         return True
-
-
-def tree(root: int) -> list[int]:
-    """`root` and all its descendants, by host pid; orphans inside fall to pid 1, so none is missed."""
-    found, queue = [], [root] if root else []
-    while queue:
-        pid = queue.pop()
-        found.append(pid)
-        with contextlib.suppress(OSError, ValueError):
-            for task in os.listdir(f"/proc/{pid}/task"):
-                queue.extend(int(child) for child in Path(f"/proc/{pid}/task/{task}/children").read_text().split())
-    return found
-
-
-def _proportional_bytes(pid: int) -> int:
-    with contextlib.suppress(OSError):
-        for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
-            if line.startswith("Pss:"):
-                return int(line.split()[1]) * 1024
-    return 0
-
-
-def _resident_bytes(pid: int) -> int:
-    with contextlib.suppress(OSError):
-        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE
-    return 0
-
-
-def _stat_fields(pid: int) -> list[str]:
-    with contextlib.suppress(OSError):
-        # The name in parentheses may hold anything, so fields are counted from its end.
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return []
-
-
-def _cpu_seconds(pid: int) -> float:
-    fields = _stat_fields(pid)
-    return sum(int(fields[index]) for index in (11, 12, 13, 14)) / _TICKS if fields else 0.0
-
-
-def _threads(pid: int) -> int:
-    fields = _stat_fields(pid)
-    return int(fields[17]) if fields else 0
 
 
 def _pin(pid: int, cpus: set[int]) -> None:

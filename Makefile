@@ -1,0 +1,51 @@
+# What people and CI call. `make setup` is called by the others; PYTHON chooses the interpreter that everything runs on.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+.DEFAULT_GOAL := help
+.PHONY: help setup run test test-all check format lock bench proof clean
+
+help:
+	@echo "make run       set up what is missing and start a host; prints how to connect"
+	@echo "make test      the fast tests          make test-all  all of them"
+	@echo "make check     linter, types, format   make bench     measure against peers, write bench/RESULTS.md"
+	@echo "make proof     attack a real sandbox   make lock      renew the lock files"
+
+setup: $(VENV)/.ready
+	@$(BIN)/workbench image build
+
+$(VENV)/.ready: locks/dev.txt pyproject.toml scripts/setup
+	@PYTHON=$(PYTHON) scripts/setup $(VENV)
+	@touch $@
+
+run: setup
+	@scripts/run $(BIN)/workbench
+
+test: setup
+	@$(BIN)/python -m pytest -m "not long" tests
+
+test-all: setup
+	@scripts/install-vm-parts
+	@$(BIN)/python -m pytest tests
+
+check: $(VENV)/.ready
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+format: $(VENV)/.ready
+	@$(BIN)/ruff check --fix-only .
+	@$(BIN)/ruff format .
+
+bench: setup
+	@scripts/install-bench-peers
+	@$(BIN)/python bench/engine.py --write bench/RESULTS.md
+
+proof: setup
+	@$(BIN)/workbench doctor --prove
+
+lock: $(VENV)/.ready
+	@scripts/lock $(BIN)/python
+
+clean:
+	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache dist

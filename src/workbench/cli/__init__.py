@@ -1,0 +1,1 @@
+"""One file per command. Translates, and decides nothing; the only place that prints."""

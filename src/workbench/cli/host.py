@@ -1,0 +1,98 @@
+"""`workbench host`: run one in the foreground, ask how it is, stop it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import time
+
+import click
+import msgspec
+
+from workbench.data_folder import DataFolder
+from workbench.errors import HostUnavailable
+from workbench.host_client.find import all_hosts
+from workbench.settings import Settings
+from workbench.wire import host as wire
+
+_STOP_TIMEOUT_S = 60.0
+
+
+@click.group()
+def host() -> None:
+    """The process that owns all sandboxes of this data folder."""
+
+
+@host.command()
+@click.pass_obj
+def run(settings: Settings) -> None:
+    """Run a host in the foreground, until it is told to stop."""
+    # Imported here: the other commands need neither engines nor images.
+    from workbench.host.main import main
+
+    sys.exit(main(settings, lambda line: click.echo(line, err=line.startswith("error"))))
+
+
+@host.command()
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.pass_obj
+def status(settings: Settings, as_json: bool) -> None:
+    """Which hosts run, what they hold, and what was lost with earlier ones. Exits with 1 if none runs."""
+    answers = asyncio.run(_statuses(settings))
+    if as_json:
+        click.echo(json.dumps([msgspec.to_builtins(answer) for answer in answers], indent=2))
+    for answer in () if as_json else answers:
+        _print_status(answer)
+    if not answers:
+        click.echo(f"no host runs in {settings.data_dir}; `make run` or `workbench exec` starts one", err=True)
+        sys.exit(1)
+
+
+async def _statuses(settings: Settings) -> list[wire.StatusAnswer]:
+    answers = []
+    for connection in await all_hosts(settings):
+        async with connection:
+            answers.append(await connection.ask(wire.Status(), wire.StatusAnswer))
+    return answers
+
+
+def _print_status(answer: wire.StatusAnswer) -> None:
+    state = "draining" if answer.draining else "active"
+    click.echo(f"host {answer.host}  {state}  version {answer.version}  pid {answer.pid}  up {answer.uptime_s:.0f} s")
+    click.echo(f"  engine {answer.engine}, level {answer.level}, limits by {answer.limits_by}")
+    click.echo(f"  {answer.sandboxes} sandboxes, {answer.pooled} prepared")
+    if answer.warning:
+        click.echo(f"  WARNING: {answer.warning}")
+    for lost in answer.lost[-10:]:
+        click.echo(f"  lost: sandbox {lost.sandbox} with host {lost.host}, found {lost.when}")
+
+
+@host.command()
+@click.option("--drain", is_flag=True, help="Take no new sandboxes, and leave with the last one.")
+@click.pass_obj
+def stop(settings: Settings, drain: bool) -> None:
+    """End all hosts of this data folder and every sandbox in them."""
+    asyncio.run(_stop(settings, drain))
+
+
+async def _stop(settings: Settings, drain: bool) -> None:
+    connections = await all_hosts(settings)
+    if not connections:
+        raise HostUnavailable(f"no host runs in {settings.data_dir}: nothing to stop")
+    for connection in connections:
+        async with connection:
+            await connection.ask(wire.Drain() if drain else wire.Stop(), wire.Done)
+            click.echo(f"host {connection.greeting.host} {'drains' if drain else 'stops'}")
+    if not drain:
+        await _until_gone(settings)
+
+
+async def _until_gone(settings: Settings) -> None:
+    deadline = time.monotonic() + _STOP_TIMEOUT_S
+    while any(run_folder.path.is_dir() for run_folder in DataFolder(settings.data_dir).run_folders()):
+        if time.monotonic() > deadline:
+            raise HostUnavailable(
+                f"the host has not left after {_STOP_TIMEOUT_S:.0f} s; see {settings.data_dir}/host.log"
+            )
+        await asyncio.sleep(0.02)

@@ -1,0 +1,51 @@
+"""The `workbench` command: settings are read here, once; errors become one line and an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import click
+
+from workbench import __version__
+from workbench.cli.doctor import doctor
+from workbench.cli.exec import exec_
+from workbench.cli.host import host
+from workbench.cli.image import image
+from workbench.cli.outcome import EXIT_OURS
+from workbench.errors import WorkbenchError
+from workbench.settings import Settings
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="workbench")
+@click.pass_context
+def cli(context: click.Context) -> None:
+    """An isolated, persistent place where an agent writes and runs code."""
+    context.obj = Settings.from_env(os.environ)
+
+
+cli.add_command(exec_)
+cli.add_command(host)
+cli.add_command(doctor)
+cli.add_command(image)
+
+
+def main() -> None:
+    """Entry point."""
+    try:
+        cli.main(standalone_mode=False)
+    except WorkbenchError as problem:
+        click.echo(f"error: {problem.message}", err=True)
+        sys.exit(EXIT_OURS)
+    except click.ClickException as problem:
+        problem.show()
+        sys.exit(2)
+    except click.exceptions.Exit as leaving:
+        sys.exit(leaving.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,133 @@
+"""Where things lie in the data folder, and which of several hosts is the active one.
+
+<data>/host.sock            a link to the socket of the active host
+<data>/active.lock          held by the active host
+<data>/hosts/<id>/          one host: lock, host.sock, journal.jsonl, spool/, root/
+<data>/files/<mount>/       what /mnt/files shows; outlives hosts
+<data>/losses.jsonl         sandboxes that ended with their host
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from workbench.model.ids import HostId
+
+SOCKET = "host.sock"
+GROUP_PREFIX = "workbench-"
+# A folder for a sandbox that was given no mount; removed with it.
+EPHEMERAL_PREFIX = "tmp-"
+
+
+@dataclass(frozen=True, slots=True)
+class DataFolder:
+    """The data folder, by its parts."""
+
+    path: Path
+
+    def make(self) -> None:
+        """Create it for its owner alone: parents of every session's files."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        self.path.chmod(0o700)
+        for folder in (self.hosts, self.files):
+            folder.mkdir(exist_ok=True)
+            folder.chmod(0o700)
+
+    @property
+    def hosts(self) -> Path:
+        """Run folders."""
+        return self.path / "hosts"
+
+    @property
+    def files(self) -> Path:
+        """Mounts."""
+        return self.path / "files"
+
+    @property
+    def socket(self) -> Path:
+        """The active host's."""
+        return self.path / SOCKET
+
+    @property
+    def losses(self) -> Path:
+        """What earlier hosts took with them."""
+        return self.path / "losses.jsonl"
+
+    def run_folder(self, host: HostId) -> RunFolder:
+        """Of one host."""
+        return RunFolder(self.hosts / host)
+
+    def run_folders(self) -> Iterator[RunFolder]:
+        """Of all hosts, living or dead."""
+        if self.hosts.is_dir():
+            for child in sorted(self.hosts.iterdir()):
+                yield RunFolder(child)
+
+    def become_active(self) -> int | None:
+        """The lock that says so, to be kept open; None while another host is active."""
+        return take_lock(self.path / "active.lock")
+
+
+@dataclass(frozen=True, slots=True)
+class RunFolder:
+    """One host's own folder."""
+
+    path: Path
+
+    @property
+    def host(self) -> HostId:
+        """Its id."""
+        return HostId(self.path.name)
+
+    @property
+    def socket(self) -> Path:
+        """Where it listens, active or draining."""
+        return self.path / SOCKET
+
+    @property
+    def journal(self) -> Path:
+        """What it made and what ended."""
+        return self.path / "journal.jsonl"
+
+    @property
+    def spool(self) -> Path:
+        """Outputs."""
+        return self.path / "spool"
+
+    @property
+    def group_name(self) -> str:
+        """Of its control groups."""
+        return GROUP_PREFIX + self.host
+
+    def lock(self) -> int | None:
+        """Held by a living host; whoever else gets it may sweep."""
+        return take_lock(self.path / "lock")
+
+
+def take_lock(path: Path) -> int | None:
+    """A descriptor that holds the lock until it is closed, or None if someone else does."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        return None
+    return descriptor
+
+
+def reach(socket_path: Path) -> str:
+    """A name for a socket that fits the 107 bytes of an address however deep its folder is.
+
+    The returned name holds a descriptor of the folder, which the caller closes by `release`.
+    """
+    folder = os.open(socket_path.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    return f"/proc/self/fd/{folder}/{socket_path.name}"
+
+
+def release(name: str) -> None:
+    """Close what `reach` opened."""
+    os.close(int(name.split("/")[4]))

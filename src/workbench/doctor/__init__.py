@@ -1,0 +1,1 @@
+"""What this machine can do, found out by doing it; and a proof of the isolation by attacking it."""

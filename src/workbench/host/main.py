@@ -1,0 +1,169 @@
+"""The life of a host: clean up after dead ones, start the engine, serve, leave nothing behind."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import resource
+import shutil
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from workbench import __version__
+from workbench.contracts.engine import Engine
+from workbench.engines.options import EngineOptions
+from workbench.engines.registry import make_engine
+from workbench.errors import Conflict, IsolationTooWeak, WorkbenchError
+from workbench.data_folder import DataFolder, RunFolder
+from workbench.host.guardian import Guardian
+from workbench.host.server import HostServer
+from workbench.host.service import HostService
+from workbench.host.sweep import sweep_all
+from workbench.images.build import find_image
+from workbench.images.recipe import load_recipe
+from workbench.model.capability import Level, shortfall
+from workbench.model.ids import new_host_id
+from workbench.settings import Settings
+
+_log = logging.getLogger(__name__)
+
+
+async def run_host(settings: Settings, ready: Callable[[RunFolder], None], version: str = __version__) -> None:
+    """Serve until told to leave.
+
+    Raises:
+        Conflict: another host is active in this data folder.
+        IsolationTooWeak: the machine gives less than the settings insist on; the step is named.
+        NotFound: the image is not built.
+    """
+    data = DataFolder(settings.data_dir)
+    data.make()
+    active = data.become_active()
+    if active is None:
+        raise Conflict(f"a host is active in {settings.data_dir}; see `workbench host status`")
+    sweep_all(data)
+    run = data.run_folder(new_host_id())
+    run.path.mkdir(mode=0o700)
+    lock = run.lock()
+    assert lock is not None
+    try:
+        await _serve(settings, data, run, active, ready, version)
+    finally:
+        shutil.rmtree(run.path, ignore_errors=True)
+        os.close(lock)
+
+
+async def _serve(
+    settings: Settings, data: DataFolder, run: RunFolder, active: int, ready: Callable[[RunFolder], None], version: str
+) -> None:
+    _raise_descriptor_limit()
+    image = find_image(settings.images_dir, load_recipe("python"))
+    engine = make_engine(
+        settings.engine,
+        EngineOptions(
+            image=image,
+            run_dir=run.path,
+            files_root=data.files,
+            group_name=run.group_name,
+            pool_size=settings.pool_size,
+        ),
+    )
+    guardian: Guardian | None = None
+    try:
+        await engine.start()
+        insist(settings.min_level, engine)
+        guardian = Guardian(data, run.host)
+        service = HostService(
+            engine=engine,
+            data=data,
+            run=run,
+            level=settings.min_level,
+            spool_max_bytes=settings.spool_max_mib * 2**20,
+            limits_by=_limits_by(engine),
+        )
+        server = HostServer(service, data, run, version)
+        await server.open()
+        try:
+            ready(run)
+            await _until_asked_to_leave(server, service, active)
+        finally:
+            await server.close()
+            await service.aclose()
+    finally:
+        await engine.aclose()
+        if guardian is not None:
+            guardian.dismiss()
+
+
+def insist(level: Level, engine: Engine) -> None:
+    """Refuse an engine that promises less than the settings ask for.
+
+    Raises:
+        IsolationTooWeak: with the first promise that falls short.
+    """
+    short = shortfall(level, engine.capabilities)
+    if short is not None:
+        raise IsolationTooWeak(
+            f"WORKBENCH_MIN_LEVEL is {level.value}, and here {short.barrier.value} is {short.grade.value} "
+            f"({short.by}); `workbench doctor` says what to do, or choose a lower level",
+            {"step": short.barrier, "level": level},
+        )
+
+
+async def _until_asked_to_leave(server: HostServer, service: HostService, active: int) -> None:
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, server.leave.set)
+    leave = asyncio.create_task(server.leave.wait())
+    hand_over = asyncio.create_task(server.hand_over.wait())
+    try:
+        await asyncio.wait([leave, hand_over], return_when=asyncio.FIRST_COMPLETED)
+        # The next host can start now, while we still serve what we have.
+        os.close(active)
+        if not leave.done():
+            idle = asyncio.create_task(service.idle.wait())
+            await asyncio.wait([leave, idle], return_when=asyncio.FIRST_COMPLETED)
+            idle.cancel()
+    finally:
+        leave.cancel()
+        hand_over.cancel()
+
+
+def _limits_by(engine: Engine) -> str:
+    by = {held.by for held in engine.capabilities if held.barrier in ("memory", "processes")}
+    return " and ".join(sorted(by))
+
+
+def _raise_descriptor_limit() -> None:
+    """Each sandbox costs the host a handful of descriptors."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def main(settings: Settings, tell: Callable[[str], None], version: str = __version__) -> int:
+    """Entry point of `workbench host run`: an exit code, and one line for each thing that a person should know."""
+    logging.basicConfig(
+        level=settings.log_level.upper(), stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )
+
+    def ready(run: RunFolder) -> None:
+        tell(f"host {run.host} is ready in {settings.data_dir}")
+
+    try:
+        asyncio.run(run_host(settings, ready, version))
+    except WorkbenchError as problem:
+        tell(f"error: {problem.message}")
+        return 1
+    return 0
+
+
+def log_file(data_dir: Path) -> Path:
+    """Where a host that was started in the background writes."""
+    with contextlib.suppress(FileExistsError):
+        data_dir.mkdir(parents=True, mode=0o700)
+    return data_dir / "host.log"

@@ -1,0 +1,332 @@
+"""What a host does for its clients: sandboxes and their processes, by id. Every request has one method here."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import shutil
+import time
+from collections import deque
+from dataclasses import dataclass, field
+
+from workbench import __version__
+from workbench.contracts.engine import Engine, Process, Sandbox, SandboxSpec
+from workbench.errors import Conflict, InvalidRequest, NotFound, SandboxUnavailable
+from workbench.data_folder import EPHEMERAL_PREFIX, DataFolder, RunFolder
+from workbench.host.journal import Journal
+from workbench.host.spool import Spool
+from workbench.model.capability import Level
+from workbench.model.ids import ProcessId, SandboxId, mount_id, process_id, sandbox_id
+from workbench.model.process import ProcessSpec
+from workbench.model.tier import tier_named
+from workbench.wire import host as wire
+
+# A client that wants to wait longer asks again; no request holds a connection for ever.
+MAX_WAIT_S = 60.0
+_MAX_READ = 4 * 1024 * 1024
+# After an exit, what was printed before it is still in the pipe; a background process may hold the pipe open.
+_DRAIN_S = 0.2
+_LOSSES_TOLD = 100
+_ENDED_REMEMBERED = 1000
+
+
+@dataclass(slots=True)
+class _Running:
+    process: Process
+    spool: Spool
+    filling: asyncio.Task[None]
+
+
+@dataclass(slots=True)
+class _Hosted:
+    sandbox: Sandbox
+    files: str | None
+    ephemeral: bool
+    folder: str
+    made: float
+    processes: dict[ProcessId, _Running] = field(default_factory=dict)
+    follower: asyncio.Task[None] | None = None
+    gone: str = ""
+
+
+class HostService:
+    """Owns the engine's sandboxes. One per host process."""
+
+    def __init__(
+        self, *, engine: Engine, data: DataFolder, run: RunFolder, level: Level, spool_max_bytes: int, limits_by: str
+    ) -> None:
+        self._engine = engine
+        self._data = data
+        self._run = run
+        self._level = level
+        self._spool_max_bytes = spool_max_bytes
+        self._limits_by = limits_by
+        self._journal = Journal(run.journal)
+        self._sandboxes: dict[SandboxId, _Hosted] = {}
+        self._making: set[SandboxId] = set()
+        self._ended: deque[wire.SandboxReport] = deque(maxlen=_ENDED_REMEMBERED)
+        self._started = time.monotonic()
+        self.draining = False
+        self.idle = asyncio.Event()
+        """set while there is nothing left to serve"""
+        self.idle.set()
+
+    def status(self) -> wire.StatusAnswer:
+        """As it is now."""
+        return wire.StatusAnswer(
+            host=self._run.host,
+            version=__version__,
+            protocol=wire.PROTOCOL,
+            pid=os.getpid(),
+            engine=self._engine.name,
+            level=self._level,
+            limits_by=self._limits_by,
+            uptime_s=time.monotonic() - self._started,
+            sandboxes=len(self._sandboxes),
+            pooled=getattr(self._engine, "pooled", 0),
+            draining=self.draining,
+            warning="" if self._engine.name != "process" else "engine `process`: nothing is isolated",
+            capabilities=tuple(
+                wire.CapabilityReport(barrier=held.barrier, grade=held.grade, by=held.by)
+                for held in self._engine.capabilities
+            ),
+            lost=self._losses(),
+        )
+
+    def _losses(self) -> tuple[wire.LostSandbox, ...]:
+        try:
+            lines = self._data.losses.read_text(encoding="utf-8").splitlines()[-_LOSSES_TOLD:]
+        except FileNotFoundError:
+            return ()
+        return tuple(wire.LostSandbox(**json.loads(line)) for line in lines)
+
+    async def create(self, request: wire.CreateSandbox) -> wire.SandboxReport:
+        """A new sandbox."""
+        identity = sandbox_id(request.sandbox)
+        if self.draining:
+            raise Conflict("this host is leaving and takes no new sandboxes; connect again")
+        if identity in self._sandboxes or identity in self._making:
+            raise Conflict(f"there is a sandbox {identity} already", {"sandbox": identity})
+        tier = tier_named(request.tier)
+        folder = f"{EPHEMERAL_PREFIX}{identity}" if request.files is None else _mount_folder(request.files)
+        ephemeral = request.files is None
+        path = self._data.files / folder
+        self._making.add(identity)
+        try:
+            path.mkdir(mode=0o700, exist_ok=not ephemeral)
+            spec = SandboxSpec(id=identity, tier=tier, files=path, env=_checked_env(request.env))
+            sandbox = await self._engine.create(spec)
+        except BaseException:
+            if ephemeral:
+                shutil.rmtree(path, ignore_errors=True)
+            raise
+        finally:
+            self._making.discard(identity)
+        hosted = _Hosted(sandbox, request.files, ephemeral, folder, time.monotonic())
+        self._sandboxes[identity] = hosted
+        self.idle.clear()
+        self._journal.made(identity, sandbox.description.root_pid)
+        hosted.follower = asyncio.create_task(self._follow(identity, hosted), name=f"until {identity} ends")
+        return self._report(hosted)
+
+    async def _follow(self, identity: SandboxId, hosted: _Hosted) -> None:
+        """Notice a sandbox that ends by itself. Its outputs stay until the client closes it."""
+        hosted.gone = await hosted.sandbox.wait_gone()
+        await hosted.sandbox.aclose()
+        self._journal.ended(identity, hosted.gone)
+
+    def describe(self, request: wire.DescribeSandbox) -> wire.SandboxReport:
+        """A living one, or how a dead one ended."""
+        identity = SandboxId(request.sandbox)
+        if identity in self._sandboxes:
+            return self._report(self._sandboxes[identity])
+        for report in reversed(self._ended):
+            if report.sandbox == identity:
+                return report
+        raise _no_such_sandbox(identity)
+
+    def list_all(self) -> wire.SandboxList:
+        """Those that a client has not closed."""
+        return wire.SandboxList(sandboxes=tuple(self._report(hosted) for hosted in self._sandboxes.values()))
+
+    async def close(self, request: wire.CloseSandbox) -> wire.Done:
+        """End it and drop its outputs."""
+        hosted = self._sandboxes.pop(SandboxId(request.sandbox), None)
+        if hosted is not None:
+            await asyncio.shield(self._close(hosted))
+        return wire.Done()
+
+    async def _close(self, hosted: _Hosted) -> None:
+        await hosted.sandbox.aclose()
+        if hosted.follower is not None:
+            await asyncio.wait([hosted.follower])
+        for running in hosted.processes.values():
+            await _drop(running)
+        if hosted.ephemeral:
+            shutil.rmtree(self._data.files / hosted.folder, ignore_errors=True)
+        self._ended.append(self._report(hosted))
+        if not self._sandboxes:
+            self.idle.set()
+
+    async def change_tier(self, request: wire.ChangeTier) -> wire.SandboxReport:
+        """Other limits."""
+        hosted = self._hosted(request.sandbox)
+        await hosted.sandbox.change_tier(tier_named(request.tier))
+        return self._report(hosted)
+
+    async def measure(self, request: wire.MeasureSandbox) -> wire.UsageReport:
+        """What it uses."""
+        usage = await self._hosted(request.sandbox).sandbox.usage()
+        return wire.UsageReport(
+            memory_bytes=usage.memory_bytes,
+            peak_memory_bytes=usage.peak_memory_bytes,
+            cpu_s=usage.cpu_s,
+            processes=usage.processes,
+        )
+
+    async def start(self, request: wire.StartProcess) -> wire.ProcessReport:
+        """Start a process and begin to keep its output."""
+        hosted, identity = self._hosted(request.sandbox), process_id(request.process)
+        if identity in hosted.processes:
+            raise Conflict(f"there is a process {identity} already", {"process": identity})
+        spec = ProcessSpec(
+            id=identity,
+            argv=request.argv,
+            entry=request.entry,
+            payload=request.payload,
+            env=request.env,
+            cwd=request.cwd,
+            stdin=request.stdin,
+        )
+        process = await hosted.sandbox.start(spec)
+        spool = Spool(self._run.spool / f"{request.sandbox}.{identity}", self._spool_max_bytes)
+        filling = asyncio.create_task(spool.fill(process), name=f"spool {identity}")
+        hosted.processes[identity] = _Running(process, spool, filling)
+        return wire.ProcessReport(process=identity, running=True)
+
+    async def write_stdin(self, request: wire.WriteStdin) -> wire.Done:
+        """Input; the wait for a process that does not read is bounded."""
+        process = self._running(request.sandbox, request.process).process
+        try:
+            async with asyncio.timeout(MAX_WAIT_S):
+                if request.data:
+                    await process.write_stdin(request.data)
+        except TimeoutError:
+            raise Conflict(f"the process has not read its input for {MAX_WAIT_S:.0f} s") from None
+        if request.end:
+            await process.close_stdin()
+        return wire.Done()
+
+    async def signal(self, request: wire.SignalProcess) -> wire.Done:
+        """A signal for the group."""
+        if not 1 <= request.signal <= 64:
+            raise InvalidRequest(f"not a signal: {request.signal}")
+        await self._running(request.sandbox, request.process).process.signal(request.signal)
+        return wire.Done()
+
+    async def read_output(self, request: wire.ReadOutput) -> wire.OutputReport:
+        """A piece of the spool."""
+        if request.offset < 0 or request.limit < 1:
+            raise InvalidRequest("offset must be 0 or more, and limit 1 or more")
+        spool = self._running(request.sandbox, request.process).spool
+        data, ended = await spool.read(
+            request.stream, request.offset, min(request.limit, _MAX_READ), min(request.wait_s, MAX_WAIT_S)
+        )
+        return wire.OutputReport(
+            data=data, offset=request.offset, ended=ended, dropped_bytes=spool.dropped[request.stream]
+        )
+
+    async def wait(self, request: wire.WaitProcess) -> wire.ProcessReport:
+        """Its end, once what it printed is in the spool."""
+        running = self._running(request.sandbox, request.process)
+        try:
+            async with asyncio.timeout(min(request.wait_s, MAX_WAIT_S)):
+                end = await running.process.wait()
+        except TimeoutError:
+            return wire.ProcessReport(process=request.process, running=True)
+        await asyncio.wait([running.filling], timeout=_DRAIN_S)
+        return wire.ProcessReport(
+            process=request.process,
+            running=False,
+            code=end.code,
+            signal=end.signal,
+            lost=end.lost,
+            reason=end.reason,
+            limits=end.limits,
+            cpu_s=end.cpu_s,
+            peak_bytes=end.peak_bytes,
+        )
+
+    async def forget(self, request: wire.ForgetProcess) -> wire.Done:
+        """End it and drop its output."""
+        hosted = self._hosted(request.sandbox, living=False)
+        running = hosted.processes.pop(ProcessId(request.process), None)
+        if running is not None:
+            with contextlib.suppress(SandboxUnavailable):
+                await running.process.signal(9)
+            await _drop(running)
+        return wire.Done()
+
+    async def aclose(self) -> None:
+        """End everything. The engine is closed by who made it."""
+        self.draining = True
+        everything = [self._sandboxes.pop(identity) for identity in list(self._sandboxes)]
+        await asyncio.gather(*(self._close(hosted) for hosted in everything))
+        self._journal.close()
+
+    def _hosted(self, sandbox: str, *, living: bool = True) -> _Hosted:
+        hosted = self._sandboxes.get(SandboxId(sandbox))
+        if hosted is None:
+            raise _no_such_sandbox(sandbox)
+        if living and hosted.gone:
+            raise SandboxUnavailable(f"sandbox {sandbox} is gone: {hosted.gone}", {"sandbox": sandbox})
+        return hosted
+
+    def _running(self, sandbox: str, process: str) -> _Running:
+        """Also of a sandbox that is gone: its outputs are still there."""
+        running = self._hosted(sandbox, living=False).processes.get(ProcessId(process))
+        if running is None:
+            raise NotFound(f"no process {process} in sandbox {sandbox}; it was never started or is forgotten")
+        return running
+
+    def _report(self, hosted: _Hosted) -> wire.SandboxReport:
+        known = hosted.sandbox.description
+        return wire.SandboxReport(
+            sandbox=known.id,
+            engine=known.engine,
+            tier=known.tier,
+            isolated=known.isolated,
+            limits_by=known.limits_by,
+            files=hosted.files,
+            warning=known.warning,
+            age_s=time.monotonic() - hosted.made,
+            gone=hosted.gone,
+        )
+
+
+async def _drop(running: _Running) -> None:
+    running.filling.cancel()
+    await asyncio.wait([running.filling])
+    running.spool.close()
+
+
+def _no_such_sandbox(sandbox: str) -> NotFound:
+    return NotFound(
+        f"no sandbox {sandbox!r} on this host; it never was, or ended with an earlier host: see `workbench host status`",
+        {"sandbox": sandbox},
+    )
+
+
+def _mount_folder(files: str) -> str:
+    name = mount_id(files)
+    if name.startswith(EPHEMERAL_PREFIX):
+        raise InvalidRequest(f"a mount's id may not start with {EPHEMERAL_PREFIX!r}: {name}")
+    return name
+
+
+def _checked_env(env: dict[str, str]) -> dict[str, str]:
+    """The same rules as for a process's own."""
+    ProcessSpec(id=ProcessId("env"), argv=("true",), env=env).checked()
+    return env

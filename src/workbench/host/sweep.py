@@ -1,0 +1,120 @@
+"""Cleaning up after a host that died: its processes, control groups, folders; and saying what was lost with it.
+
+The kernel has ended its sandboxes by then (they die with their parent). Run by the guardian at once, and by the next
+host in case the guardian was killed as well. Imports little: the guardian should stay small.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import time
+from pathlib import Path
+
+from workbench.data_folder import EPHEMERAL_PREFIX, DataFolder, RunFolder
+from workbench.host.journal import Made, now, start_time, unfinished
+
+_GONE_TIMEOUT_S, _PAUSE_S = 10.0, 0.02
+_MARK = "WORKBENCH_SANDBOX"
+
+
+def sweep(data: DataFolder, run: RunFolder) -> list[Made]:
+    """Clean up after one dead host, whose lock the caller holds. Returns what was lost with it."""
+    lost = unfinished(run.journal)
+    for made in lost:
+        _kill_recorded(made)
+    _kill_marked({made.sandbox for made in lost if made.pid is None})
+    _remove_groups(run.group_name)
+    _record(data.losses, run, lost)
+    for made in lost:
+        shutil.rmtree(data.files / f"{EPHEMERAL_PREFIX}{made.sandbox}", ignore_errors=True)
+    with contextlib.suppress(OSError):
+        if os.readlink(data.socket) == os.path.relpath(run.socket, data.path):
+            data.socket.unlink()
+    shutil.rmtree(run.path, ignore_errors=True)
+    return lost
+
+
+def sweep_all(data: DataFolder) -> None:
+    """Clean up after every host that is dead."""
+    for run in data.run_folders():
+        lock = run.lock()
+        if lock is not None:
+            try:
+                sweep(data, run)
+            finally:
+                os.close(lock)
+
+
+def _kill_recorded(made: Made) -> None:
+    # The start time must match: the number may belong to someone else by now.
+    if made.pid is not None and made.started is not None and start_time(made.pid) == made.started:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(made.pid, signal.SIGKILL)
+
+
+def _kill_marked(sandboxes: set[str]) -> None:
+    """Processes of an engine without a pid 1 carry their sandbox's id in their environment."""
+    if not sandboxes:
+        return
+    marks = {f"{_MARK}={sandbox}".encode() for sandbox in sandboxes}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                if marks & set((entry / "environ").read_bytes().split(b"\0")):
+                    os.kill(int(entry.name), signal.SIGKILL)
+
+
+def _remove_groups(name: str) -> None:
+    """In every hierarchy: thaw, kill, wait, remove."""
+    for top in _group_folders(name):
+        _step_out(top)
+        deadline = time.monotonic() + _GONE_TIMEOUT_S
+        while top.is_dir() and time.monotonic() < deadline:
+            for folder, _, _ in os.walk(top, topdown=False):
+                _kill_members(Path(folder))
+                with contextlib.suppress(OSError):
+                    os.rmdir(folder)
+            if top.is_dir():
+                time.sleep(_PAUSE_S)
+
+
+def _group_folders(name: str) -> list[Path]:
+    """Our group in each mounted hierarchy, wherever in it the dead host was started."""
+    found = []
+    for line in Path("/proc/self/mounts").read_text().splitlines():
+        _, where, kind, *_ = line.split()
+        if kind in ("cgroup", "cgroup2"):
+            # Bounded: sessions and services nest a few levels deep, and ours lies directly below one of them.
+            for pattern in (name, f"*/{name}", f"*/*/{name}", f"*/*/*/{name}", f"*/*/*/*/{name}", f"*/*/*/*/*/{name}"):
+                found.extend(Path(where).glob(pattern))
+    return list(dict.fromkeys(found))
+
+
+def _step_out(top: Path) -> None:
+    """We may be in the leaf that we are about to remove."""
+    with contextlib.suppress(OSError):
+        if str(os.getpid()) in (top / "host" / "cgroup.procs").read_text().split():
+            (top.parent / "cgroup.procs").write_text(str(os.getpid()))
+
+
+def _kill_members(folder: Path) -> None:
+    with contextlib.suppress(OSError):
+        (folder / "freezer.state").write_text("THAWED")
+    with contextlib.suppress(OSError):
+        (folder / "cgroup.freeze").write_text("0")
+    with contextlib.suppress(OSError):
+        for pid in (folder / "cgroup.procs").read_text().split():
+            if int(pid) not in (0, os.getpid()):
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(int(pid), signal.SIGKILL)
+
+
+def _record(path: Path, run: RunFolder, lost: list[Made]) -> None:
+    if lost:
+        lines = [json.dumps({"sandbox": made.sandbox, "host": run.host, "when": now()}) + "\n" for made in lost]
+        with path.open("a", encoding="utf-8") as file:
+            file.writelines(lines)
