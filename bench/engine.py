@@ -20,17 +20,16 @@ from dataclasses import replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from table import Row, exit_code, keep, machine, p50, render, spread  # noqa: E402  a script beside its module
-
-from workbench.host_client.connection import HostConnection  # noqa: E402
-from workbench.host_client.find import connect_or_start  # noqa: E402
-from workbench.images.build import find_image  # noqa: E402
-from workbench.images.recipe import load_recipe  # noqa: E402
-from workbench.model.ids import new_process_id, new_sandbox_id  # noqa: E402
-from workbench.model.image import Image  # noqa: E402
-from workbench.model.process import Stream  # noqa: E402
-from workbench.settings import Settings  # noqa: E402
-from workbench.wire import host as wire  # noqa: E402
+from table import Row, exit_code, keep, machine, p50, render, spread
+from workbench.host_client.connection import HostConnection
+from workbench.host_client.find import connect_or_start
+from workbench.images.build import find_image
+from workbench.images.recipe import load_recipe
+from workbench.model.ids import new_process_id, new_sandbox_id
+from workbench.model.image import Image
+from workbench.model.process import Stream
+from workbench.settings import Settings
+from workbench.wire import host as wire
 
 ANSWER = b"import pandas, numpy, matplotlib.pyplot; import os; os.write(1, b'%d' % (6 * 7))"
 _FORK_FLOOR = """

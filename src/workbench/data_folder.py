@@ -19,7 +19,7 @@ from workbench.model.ids import HostId
 
 SOCKET = "host.sock"
 GROUP_PREFIX = "workbench-"
-# A folder for a sandbox that was given no mount; removed with it.
+# Folders below `files` that go with their sandbox, or with their host; no mount may be named so.
 EPHEMERAL_PREFIX = "tmp-"
 
 
@@ -102,6 +102,11 @@ class RunFolder:
     def group_name(self) -> str:
         """Of its control groups."""
         return GROUP_PREFIX + self.host
+
+    @property
+    def ephemeral_prefix(self) -> str:
+        """Of the folders below `files` that are of no use without this host; the engine uses it as well."""
+        return f"{EPHEMERAL_PREFIX}{self.group_name}-"
 
     def lock(self) -> int | None:
         """Held by a living host; whoever else gets it may sweep."""

@@ -6,6 +6,7 @@ The host imports this module too, so that both sides read one definition. How by
 
 from __future__ import annotations
 
+import collections.abc
 import dataclasses
 import functools
 import json
@@ -183,15 +184,23 @@ Message = (
 _KINDS: dict[str, type[typing.Any]] = {kind.__name__: kind for kind in typing.get_args(Message)}
 
 
+_Reader = collections.abc.Callable[[typing.Any], typing.Any]
+
+
 def warm_up() -> None:
-    """Look at every kind once, so that no clone of this process has to."""
+    """Compile the reader of every kind, so that no clone of this process has to."""
     for name in _KINDS:
-        _hints(name)
+        _readers(name)
 
 
 def encode(message: Message) -> bytes:
     """The bytes of one message."""
-    return json.dumps({"kind": type(message).__name__, **dataclasses.asdict(message)}).encode()
+    fields = {name: getattr(message, name) for name in message.__slots__}
+    return json.dumps({"kind": type(message).__name__, **fields}, default=_nested).encode()
+
+
+def _nested(value: Bind) -> dict[str, str]:
+    return {name: getattr(value, name) for name in value.__slots__}
 
 
 def decode(data: bytes) -> Message:
@@ -203,37 +212,87 @@ def decode(data: bytes) -> Message:
     try:
         fields = json.loads(data)
         name = fields.pop("kind")
-        kind, hints = _KINDS[name], _hints(name)
-        if unknown := fields.keys() - hints.keys():
-            raise ValueError(f"unknown fields {sorted(unknown)}")
-        message: Message = kind(**{field: _shaped(value, hints[field]) for field, value in fields.items()})
+        message: Message = _object(_KINDS[name], _readers(name))(fields)
         return message
     except (KeyError, TypeError, AttributeError, RecursionError, OverflowError) as problem:
         raise ValueError(f"not a message: {problem}") from problem
 
 
 @functools.cache
-def _hints(name: str) -> dict[str, typing.Any]:
-    return typing.get_type_hints(_KINDS[name])
+def _readers(name: str) -> dict[str, _Reader]:
+    """For each field of a kind, what makes its value from JSON's or raises TypeError.
+
+    Looked up once per process: walking type hints for every message would touch, and so copy, many shared pages.
+    """
+    return {field: _reader(hint) for field, hint in typing.get_type_hints(_KINDS[name]).items()}
 
 
-def _shaped(value: typing.Any, hint: typing.Any) -> typing.Any:
-    """`value` as `hint` wants it: tuples for lists, values for objects; anything else must already be it."""
+def _reader(hint: typing.Any) -> _Reader:
     origin, args = typing.get_origin(hint), typing.get_args(hint)
-    if origin is tuple and isinstance(value, list):
-        inner = (args[0],) * len(value) if args[-1] is Ellipsis else args
-        return tuple(_shaped(item, kind) for item, kind in zip(value, inner, strict=True))
-    if origin is dict and isinstance(value, dict):
-        return {str(key): _shaped(item, args[1]) for key, item in value.items()}
-    if origin is typing.Literal and value in args:
-        return value
+    if origin is tuple:
+        return _many(_reader(args[0])) if args[-1] is Ellipsis else _row([_reader(arg) for arg in args])
+    if origin is dict:
+        return _table(_reader(args[1]))
+    if origin is typing.Literal:
+        return _one_of(args)
     if origin is types.UnionType:
-        return None if value is None else _shaped(value, args[0])
-    if isinstance(hint, type) and dataclasses.is_dataclass(hint) and isinstance(value, dict):
-        fields = typing.get_type_hints(hint)
-        return hint(**{name: _shaped(item, fields[name]) for name, item in value.items()})
-    if hint is float and isinstance(value, int | float):
-        return float(value)
-    if isinstance(hint, type) and isinstance(value, hint) and not (hint is int and isinstance(value, bool)):
+        return _optional(_reader(args[0]))
+    if dataclasses.is_dataclass(hint):
+        nested = {field: _reader(inner) for field, inner in typing.get_type_hints(hint).items()}
+        return _object(typing.cast("type[typing.Any]", hint), nested)
+    return _real if hint is float else _exactly(hint)
+
+
+def _exactly(kind: type[typing.Any]) -> _Reader:
+    def read(value: typing.Any) -> typing.Any:
+        # `type`, not `isinstance`: true is not a number here.
+        if type(value) is not kind:
+            raise TypeError(f"{value!r} is not {kind.__name__}")
         return value
-    raise TypeError(f"{value!r} is not {hint}")
+
+    return read
+
+
+def _real(value: typing.Any) -> float:
+    if type(value) not in (int, float):
+        raise TypeError(f"{value!r} is not a number")
+    return float(value)
+
+
+def _many(item: _Reader) -> _Reader:
+    as_list = _exactly(list)
+    return lambda value: tuple([item(one) for one in as_list(value)])
+
+
+def _row(items: list[_Reader]) -> _Reader:
+    as_list = _exactly(list)
+
+    def read(value: typing.Any) -> tuple[typing.Any, ...]:
+        if len(as_list(value)) != len(items):
+            raise TypeError(f"{value!r} does not have {len(items)} parts")
+        return tuple([item(one) for item, one in zip(items, value, strict=True)])
+
+    return read
+
+
+def _table(item: _Reader) -> _Reader:
+    as_dict = _exactly(dict)
+    return lambda value: {key: item(one) for key, one in as_dict(value).items()}
+
+
+def _one_of(allowed: tuple[typing.Any, ...]) -> _Reader:
+    def read(value: typing.Any) -> typing.Any:
+        if value not in allowed:
+            raise TypeError(f"{value!r} is not one of {allowed}")
+        return value
+
+    return read
+
+
+def _optional(item: _Reader) -> _Reader:
+    return lambda value: None if value is None else item(value)
+
+
+def _object(kind: type[typing.Any], readers: dict[str, _Reader]) -> _Reader:
+    as_dict = _exactly(dict)
+    return lambda value: kind(**{field: readers[field](one) for field, one in as_dict(value).items()})

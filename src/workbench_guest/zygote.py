@@ -22,7 +22,7 @@ from typing import NoReturn
 import workbench_guest
 from workbench_guest import messages
 from workbench_guest.channel import Channel, close_all
-from workbench_guest.confine import identity, root
+from workbench_guest.confine import identity, root, seccomp
 from workbench_guest.confine import syscalls as sys_
 from workbench_guest.init import Init
 from workbench_guest.messages import (
@@ -91,12 +91,17 @@ def _preload(plan: ZygotePlan) -> None:
     for name in (*_ALWAYS, *plan.preload):
         importlib.import_module(name)
     messages.warm_up()
+    # Built once here, found ready by every clone.
+    seccomp.build_filter(pin_cpus=False)
+    seccomp.build_filter(pin_cpus=True)
 
 
 def _look_inside(outside: str, inside: str) -> None:
     """What is imported from now on comes from where the guest package is bound in the new root."""
     sys.path[sys.path.index(outside)] = inside
-    workbench_guest.__path__ = [f"{inside}/workbench_guest"]
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] == workbench_guest.__name__ and hasattr(module, "__path__"):
+            module.__path__ = [f"{inside}/{name.replace('.', '/')}"]
 
 
 def _resident_bytes() -> int:

@@ -85,11 +85,14 @@ def _load_order(folder: Path) -> tuple[Path, ...]:
     return tuple(ordered.values())
 
 
-def run_in_machine(parts: Parts, command: list[str], *, timeout_s: float) -> Run:
-    """Boot, run `command` as root in the host's files, power off. Nothing is left, whatever happens."""
+def run_in_machine(parts: Parts, command: list[str], *, timeout_s: float, systemd: bool = False) -> Run:
+    """Boot, run `command` as root in the host's files, power off. Nothing is left, whatever happens.
+
+    With `systemd` that is the first process inside, and `command` a service of its.
+    """
     with tempfile.TemporaryDirectory(prefix="workbench-vm-") as folder:
         initramfs = Path(folder) / "initramfs"
-        initramfs.write_bytes(_initramfs(parts, command))
+        initramfs.write_bytes(_initramfs(parts, command, systemd=systemd))
         console = _boot(parts, initramfs, Path(folder) / "console", timeout_s)
     text = console.replace("\r\n", "\n")
     _, _, after = text.partition(f"{_BEGIN}\n")
@@ -104,7 +107,7 @@ def _boot(parts: Parts, initramfs: Path, console: Path, timeout_s: float) -> str
             *(parts.qemu, "-nodefaults", "-no-reboot", "-display", "none", "-nic", "none", "-M", "pc,accel=tcg"),
             *("-cpu", "max", "-smp", "2", "-m", str(_MEMORY_MIB), "-serial", f"file:{console}"),
             *("-kernel", str(parts.kernel), "-initrd", str(initramfs)),
-            *("-append", "console=ttyS0 quiet panic=-1 cgroup_no_v1=all mitigations=off"),
+            *("-append", "console=ttyS0 loglevel=1 panic=-1 cgroup_no_v1=all mitigations=off systemd.show_status=no"),
             *("-fsdev", "local,id=root,path=/,security_model=none,readonly=on,multidevs=remap"),
             *("-device", f"virtio-9p-pci,fsdev=root,mount_tag={_TAG}"),
         ],
@@ -125,13 +128,14 @@ def _boot(parts: Parts, initramfs: Path, console: Path, timeout_s: float) -> str
     return f"{written}\n{said}"
 
 
-def _initramfs(parts: Parts, command: list[str]) -> bytes:
+def _initramfs(parts: Parts, command: list[str], *, systemd: bool) -> bytes:
     # The host's folder of the kernel may be one that only its owner can enter; in here the modules need no path.
     modules = {f"modules/{number:02d}-{path.name}": path.read_bytes() for number, path in enumerate(parts.modules)}
     line = f"exec {shlex.join(command)}\n"
     files = {
         "init": (GUEST / "init").read_bytes(),
         "second-init": (GUEST / "second-init").read_bytes(),
+        **({"systemd": b""} if systemd else {}),
         "command": line.encode(),
         "bin/busybox": parts.busybox.read_bytes(),
         **modules,

@@ -11,6 +11,7 @@ import contextlib
 import errno
 import logging
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -191,7 +192,7 @@ class ProcessSandbox:
             await exited(pidfd)
         finally:
             os.close(pidfd)
-        _, status, used = os.wait4(pid, os.WNOHANG)
+        status, used = _reaped(pid)
         self._running.pop(spec.id, None)
         cpu_s = used.ru_utime + used.ru_stime
         self._spent_by_ended += cpu_s
@@ -290,6 +291,11 @@ def _executed(argv: tuple[str, ...], env: dict[str, str], cwd: Path, pipes: Pipe
     # Reaped by its follower; Popen must not wait for it a second time.
     child.returncode = 0
     return child.pid
+
+
+def _reaped(pid: int) -> tuple[int, resource.struct_rusage]:
+    _, status, used = os.wait4(pid, os.WNOHANG)
+    return status, used
 
 
 async def _signal_group(pid: int, number: int) -> None:

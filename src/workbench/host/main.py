@@ -15,10 +15,10 @@ from pathlib import Path
 
 from workbench import __version__
 from workbench.contracts.engine import Engine
+from workbench.data_folder import DataFolder, RunFolder
 from workbench.engines.options import EngineOptions
 from workbench.engines.registry import make_engine
 from workbench.errors import Conflict, IsolationTooWeak, WorkbenchError
-from workbench.data_folder import DataFolder, RunFolder
 from workbench.host.guardian import Guardian
 from workbench.host.server import HostServer
 from workbench.host.service import HostService

@@ -10,8 +10,8 @@ import socket
 import struct
 
 from workbench import __version__
-from workbench.errors import HostIncompatible, InvalidRequest, WorkbenchError
 from workbench.data_folder import DataFolder, RunFolder, reach, release
+from workbench.errors import HostIncompatible, InvalidRequest, WorkbenchError
 from workbench.host.service import HostService
 from workbench.wire import host as wire
 
@@ -47,14 +47,14 @@ class HostServer:
         finally:
             release(name)
         fresh = self._data.path / f".{self._run.host}.sock"
-        fresh.symlink_to(os.path.relpath(self._run.socket, self._data.path))
+        fresh.symlink_to(self._run.socket.relative_to(self._data.path))
         # A rename replaces a dead host's link in one step.
         fresh.rename(self._data.socket)
 
     def step_aside(self) -> None:
         """Stay reachable under our own name, and leave the common one to the next host."""
         with contextlib.suppress(OSError):
-            if os.readlink(self._data.socket) == os.path.relpath(self._run.socket, self._data.path):
+            if self._data.socket.readlink() == self._run.socket.relative_to(self._data.path):
                 self._data.socket.unlink()
 
     async def close(self) -> None:
@@ -111,7 +111,7 @@ class HostServer:
             answer = await self._dispatch(asked.request)
         except WorkbenchError as problem:
             answer = wire.Problem(code=problem.code, message=problem.message, context=problem.context)
-        except Exception:
+        except Exception:  # noqa: BLE001
             # A bug of ours must reach the client as ours, and never end the host.
             _log.exception("request %s failed", type(asked.request).__name__)
             answer = wire.Problem(code="host_error", message="the host failed; its log has the reason", context={})

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 
 from workbench import __version__
 from workbench.contracts.engine import Engine, Process, Sandbox, SandboxSpec
-from workbench.errors import Conflict, InvalidRequest, NotFound, SandboxUnavailable
 from workbench.data_folder import EPHEMERAL_PREFIX, DataFolder, RunFolder
+from workbench.errors import Conflict, InvalidRequest, NotFound, SandboxUnavailable
 from workbench.host.journal import Journal
 from workbench.host.spool import Spool
 from workbench.model.capability import Level
@@ -110,7 +110,7 @@ class HostService:
         if identity in self._sandboxes or identity in self._making:
             raise Conflict(f"there is a sandbox {identity} already", {"sandbox": identity})
         tier = tier_named(request.tier)
-        folder = f"{EPHEMERAL_PREFIX}{identity}" if request.files is None else _mount_folder(request.files)
+        folder = f"{self._run.ephemeral_prefix}{identity}" if request.files is None else _mount_folder(request.files)
         ephemeral = request.files is None
         path = self._data.files / folder
         self._making.add(identity)
@@ -314,7 +314,7 @@ async def _drop(running: _Running) -> None:
 
 def _no_such_sandbox(sandbox: str) -> NotFound:
     return NotFound(
-        f"no sandbox {sandbox!r} on this host; it never was, or ended with an earlier host: see `workbench host status`",
+        f"no sandbox {sandbox!r} on this host: it never was, or ended with an earlier host; see `host status`",
         {"sandbox": sandbox},
     )
 

@@ -14,7 +14,7 @@ import signal
 import time
 from pathlib import Path
 
-from workbench.data_folder import EPHEMERAL_PREFIX, DataFolder, RunFolder
+from workbench.data_folder import DataFolder, RunFolder
 from workbench.host.journal import Made, now, start_time, unfinished
 
 _GONE_TIMEOUT_S, _PAUSE_S = 10.0, 0.02
@@ -29,8 +29,8 @@ def sweep(data: DataFolder, run: RunFolder) -> list[Made]:
     _kill_marked({made.sandbox for made in lost if made.pid is None})
     _remove_groups(run.group_name)
     _record(data.losses, run, lost)
-    for made in lost:
-        shutil.rmtree(data.files / f"{EPHEMERAL_PREFIX}{made.sandbox}", ignore_errors=True)
+    for folder in data.files.glob(f"{run.ephemeral_prefix}*"):
+        shutil.rmtree(folder, ignore_errors=True)
     with contextlib.suppress(OSError):
         if os.readlink(data.socket) == os.path.relpath(run.socket, data.path):
             data.socket.unlink()

@@ -22,6 +22,7 @@ from workbench.wire import host as wire
 # Importing the image's libraries from a cold disk, twice over.
 _START_TIMEOUT_S = 240.0
 _PAUSE_S = 0.02
+_LAUNCH_TIMEOUT_S = 30.0
 # BARRIER: a host that a server starts must not inherit the server's keys; held by tests/host/test_start.py.
 _PASSED_ON = ("PATH", "HOME", "USER", "LANG", "TZ", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS")
 
@@ -64,27 +65,42 @@ async def connect_or_start(
         return await connect(settings, version)
     log = settings.data_dir / "host.log"
     settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with log.open("ab") as output:
-        said_from = log.stat().st_size
-        process = subprocess.Popen(
-            [*_own_scope(environ), sys.executable, "-m", "workbench", "host", "run"],
-            env={name: environ[name] for name in _PASSED_ON if name in environ} | settings.to_env(),
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            cwd="/",
-            start_new_session=True,
-        )
+    log.touch(mode=0o600)
+    said_from = log.stat().st_size
+    pid = _launch([*_own_scope(environ), sys.executable, "-m", "workbench", "host", "run"], settings, environ, log)
     deadline = time.monotonic() + _START_TIMEOUT_S
     while time.monotonic() < deadline:
         with contextlib.suppress(HostUnavailable):
             return await connect(settings, version)
         # One that lost the race against another client's leaves at once, and the winner is about to listen.
-        if process.poll() not in (None, 0) and b"a host is active" not in _said(log, said_from):
+        if not _runs(pid) and b"a host is active" not in _said(log, said_from):
             break
         await asyncio.sleep(_PAUSE_S)
     words = _said(log, said_from).decode("utf-8", "replace").strip().splitlines()
     raise HostUnavailable(f"the host did not start: {words[-1] if words else 'it said nothing'}", {"log": str(log)})
+
+
+def _launch(command: list[str], settings: Settings, environ: Mapping[str, str], log: Path) -> int:
+    """Start it as nobody's child: it outlives us, and whoever we are need not reap it. Returns its pid."""
+    done = subprocess.run(
+        ["/bin/sh", "-c", '"$@" >>"$0" 2>&1 & echo $!', str(log), *command],
+        env={name: environ[name] for name in _PASSED_ON if name in environ} | settings.to_env(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        cwd="/",
+        start_new_session=True,
+        check=True,
+        timeout=_LAUNCH_TIMEOUT_S,
+    )
+    return int(done.stdout)
+
+
+def _runs(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 async def all_hosts(settings: Settings) -> list[HostConnection]:

@@ -7,6 +7,7 @@ cannot open a door that nobody has looked at. Loading the program is left to `sy
 from __future__ import annotations
 
 import errno
+import functools
 import struct
 
 from workbench_guest.confine.syscalls import MACHINE
@@ -99,6 +100,7 @@ def _tty_rule() -> bytes:
     return checks + _op(_RETURN, _ALLOW)
 
 
+@functools.cache
 def build_filter(*, pin_cpus: bool, machine: str = MACHINE) -> bytes:
     """The program for `machine`.
 

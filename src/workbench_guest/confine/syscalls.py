@@ -179,8 +179,10 @@ def clone_as_sibling(flags: int, cgroup: int | None = None) -> int:
     """Fork, with new namespaces, a child whose parent is *our* parent; 0 in the child, as os.fork has it.
 
     A plain os.fork would make the zygote the parent: its death would then decide over the sandboxes it made.
-    Only for a process with one thread. The C library's own fork does two things besides the call: it runs
-    handlers that matter to threads, and it stores the child's id; the kernel does the second for us here.
+    Only for a process with one thread, whose child keeps to one thread and starts all else by os.fork. The C
+    library's fork also runs handlers that matter to threads, and stores the child's id; the kernel does the second
+    for us here. Python's own handlers are not run either: they reset locks that nobody holds, and would copy half a
+    megabyte of pages into every sandbox to do so; each os.fork in the child runs them.
     """
     tid_address = _tid_address()
     if tid_address:
@@ -188,14 +190,9 @@ def clone_as_sibling(flags: int, cgroup: int | None = None) -> int:
     if cgroup is not None:
         flags |= CLONE_INTO_CGROUP
     args = _CloneArgs(flags=flags | CLONE_PARENT, child_tid=tid_address, cgroup=cgroup or 0)
-    ctypes.pythonapi.PyOS_BeforeFork()
     result = int(_with_gil.syscall(_CLONE3, ctypes.byref(args), ctypes.sizeof(args)))
-    code = ctypes.get_errno()
-    if result == 0:
-        ctypes.pythonapi.PyOS_AfterFork_Child()
-        return 0
-    ctypes.pythonapi.PyOS_AfterFork_Parent()
     if result < 0:
+        code = ctypes.get_errno()
         raise OSError(code, f"clone3 with namespaces {flags:#x}: {os.strerror(code)}")
     return result
 

@@ -17,25 +17,28 @@ import traceback
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from workbench.contracts.engine import SandboxSpec
-from workbench.engines.namespace.engine import NamespaceEngine, NamespaceOptions
-from workbench.engines.namespace.process import NamespaceProcess
+from workbench.contracts.engine import Process, SandboxSpec
+from workbench.data_folder import GROUP_PREFIX, DataFolder
+from workbench.engines.namespace.engine import NamespaceEngine
 from workbench.engines.namespace.sandbox import NamespaceSandbox
+from workbench.engines.options import EngineOptions
 from workbench.errors import QuotaExceeded
+from workbench.host.guardian import Guardian
 from workbench.images.build import find_image
 from workbench.images.recipe import load_recipe
-from workbench.model.ids import new_process_id, new_sandbox_id
+from workbench.model.ids import new_host_id, new_process_id, new_sandbox_id
 from workbench.model.process import Limit, ProcessExit, ProcessSpec
 from workbench.model.tier import STANDARD
 
 _MIB = 2**20
 _GROUPS = Path("/sys/fs/cgroup")
-_NAME = "workbench-vm-test"
+_NAME = f"{GROUP_PREFIX}vm-test"
 # Small, so that an emulated machine reaches its ends quickly; the sizes below are chosen to fit between the two.
 SMALL = dataclasses.replace(
     STANDARD, name="small", memory_bytes=128 * _MIB, processes=24, scratch_bytes=32 * _MIB, shm_bytes=16 * _MIB
 )
 LARGER = dataclasses.replace(SMALL, name="larger", vcpus=2, memory_bytes=256 * _MIB, processes=48)
+TINY = dataclasses.replace(SMALL, name="tiny", memory_bytes=32 * _MIB, scratch_bytes=8 * _MIB, shm_bytes=8 * _MIB)
 _BOMB = b"kept = []\nwhile True:\n    kept.append(bytearray(b'x') * (4 << 20))"
 _FORKS = b"""
 import os, time
@@ -43,6 +46,8 @@ made = 0
 try:
     while True:
         if os.fork() == 0:
+            # Without our output: who reads it waits until nobody can write to it.
+            os.closerange(0, 3)
             time.sleep(600)
         made += 1
 except BlockingIOError as refused:
@@ -57,7 +62,16 @@ for line in sys.stdin:
     total += int(line)
     print(total, sum(map(len, kept)) >> 20, flush=True)
 """
-_ANSWER_TIMEOUT_S = 60.0
+_READ_FILES = b"""
+import os
+read = 0
+for name in sorted(os.listdir('/usr/bin')):
+    path = os.path.join('/usr/bin', name)
+    if os.path.isfile(path) and read < 64 << 20:
+        with open(path, 'rb') as file:
+            read += len(file.read(8 << 20))
+"""
+_ANSWER_TIMEOUT_S, _PAUSE_S = 60.0, 0.1
 
 
 class Failed(Exception):
@@ -77,14 +91,14 @@ def own_group() -> str:
 
 def leftovers() -> list[str]:
     """Groups of ours, anywhere in the tree."""
-    return [str(path) for path in _GROUPS.rglob(f"{_NAME}*")]
+    return [str(path) for path in _GROUPS.rglob(f"{GROUP_PREFIX}*")]
 
 
 def new_engine(data: Path, name: str = _NAME) -> NamespaceEngine:
     """One that imports nothing beforehand: what is imported changes no limit and is slow in here."""
     image = find_image(Path(os.environ["WORKBENCH_VM_IMAGES"]), load_recipe("python"))
     return NamespaceEngine(
-        NamespaceOptions(
+        EngineOptions(
             image=dataclasses.replace(image, preload=()),
             run_dir=data / "run",
             files_root=data / "files",
@@ -97,7 +111,7 @@ def new_engine(data: Path, name: str = _NAME) -> NamespaceEngine:
 class Talk:
     """A process with state, one line in and one line out at a time."""
 
-    def __init__(self, process: NamespaceProcess) -> None:
+    def __init__(self, process: Process) -> None:
         self.process = process
         self._chunks = process.output()
 
@@ -188,6 +202,8 @@ class Checks:
         expect(seen=(exit_.code, exit_.limits, code), wanted=(0, (Limit.PROCESSES,), "11"))
         expect(seen=int(made) < SMALL.processes, wanted=True)
         refused = ""
+        # The one that was refused has ended since; this one takes its place.
+        await self.box.start(ProcessSpec(id=new_process_id(), argv=("sleep", "600")))
         try:
             await self._run(b"")
         except QuotaExceeded as problem:
@@ -238,13 +254,14 @@ class Checks:
     async def cached_files_do_not_stop_shrinking(self) -> object:
         """Pages of files can be given back, so they are, instead of refusing or killing."""
         await self._fresh_box(LARGER)
-        read = b"import os\nfor top, _, names in os.walk('/usr/bin'):\n    for name in names:\n" \
-               b"        p = os.path.join(top, name)\n" \
-               b"        if os.path.isfile(p) and os.path.getsize(p) < 1 << 20: open(p, 'rb').read()"  # fmt: skip
-        await self._run(read)
+        exit_, _ = await self._run(_READ_FILES)
         before = int(self._file("memory.current"))
-        await self.box.change_tier(SMALL)
+        expect(seen=(exit_.code, before > TINY.memory_bytes), wanted=(0, True))
+        await self.box.change_tier(TINY)
+        expect(seen=(self._file("memory.max"), self._file("memory.high")), wanted=(str(TINY.memory_bytes), "max"))
         expect(seen="oom_kill 0" in self._file("memory.events"), wanted=True)
+        after, output = await self._run(b"print('still here')")
+        expect(seen=(after.code, output), wanted=(0, "still here"))
         return {"before_mib": before // _MIB, "after_mib": int(self._file("memory.current")) // _MIB}
 
     async def a_second_host_in_the_same_process_has_its_own_group(self) -> object:
@@ -261,6 +278,35 @@ class Checks:
         await self._engine.aclose()
         expect(seen=(leftovers(), own_group()), wanted=([], self._origin))
         return own_group()
+
+    async def nothing_is_left_of_a_killed_host(self) -> object:
+        """By its guardian, which is in the leaf itself and has to leave it first."""
+        host = await asyncio.create_subprocess_exec(
+            sys.executable, __file__, "host", str(self._data / "killed"),
+            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE)  # fmt: skip
+        assert host.stdin is not None
+        assert host.stdout is not None
+        origin = _GROUPS / self._origin.lstrip("/")
+        aside = origin / "aside"
+        aside.mkdir()
+        # A host divides only a group that holds nobody else.
+        (aside / "cgroup.procs").write_text(str(os.getpid()))
+        try:
+            host.stdin.write(b"start\n")
+            async with asyncio.timeout(_ANSWER_TIMEOUT_S):
+                expect(seen=await host.stdout.readline(), wanted=b"cgroup v2\n")
+            before = leftovers()
+            expect(seen=len(before), wanted=1)
+        finally:
+            host.kill()
+            await host.wait()
+        async with asyncio.timeout(_ANSWER_TIMEOUT_S):
+            while leftovers():
+                await asyncio.sleep(_PAUSE_S)
+        # The group that the host was started in holds processes again.
+        (origin / "cgroup.procs").write_text(str(os.getpid()))
+        aside.rmdir()
+        return before
 
     async def _fresh_box(self, tier: object = SMALL) -> None:
         spec = dataclasses.replace(self.box.spec, id=new_sandbox_id(), tier=tier)
@@ -283,6 +329,7 @@ class Checks:
             self.cached_files_do_not_stop_shrinking,
             self.a_second_host_in_the_same_process_has_its_own_group,
             self.nothing_is_left,
+            self.nothing_is_left_of_a_killed_host,
         ):
             await self._one(check)
 
@@ -297,8 +344,25 @@ class Checks:
         print(json.dumps({"check": check.__name__, "ok": ok, "seen": seen}), flush=True)
 
 
+async def be_a_host(data: Path) -> None:
+    """A host with its guardian, once it is told to start, and for as long as it is left alive."""
+    sys.stdin.readline()
+    folder = DataFolder(data)
+    folder.make()
+    run = folder.run_folder(new_host_id())
+    run.path.mkdir()
+    assert run.lock() is not None
+    engine = new_engine(data, run.group_name)
+    await engine.start()
+    Guardian(folder, run.host)
+    print(engine.limits.keeper.kind, flush=True)
+    await asyncio.Event().wait()
+
+
 def main() -> None:
-    """Run all checks; 1 if any failed."""
+    """Run all checks, and 1 if any failed; or be the host that one of them kills."""
+    if sys.argv[1:]:
+        asyncio.run(be_a_host(Path(sys.argv[2])))
     with tempfile.TemporaryDirectory(prefix="workbench-vm-", dir="/dev/shm") as data:
         checks = Checks(Path(data))
         asyncio.run(checks.run())

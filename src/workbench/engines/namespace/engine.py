@@ -84,7 +84,7 @@ class NamespaceEngine:
     async def _try_a_slot(self) -> bool:
         """One whole life of a slot, so that what cannot work fails now. Says whether a mount can change owners."""
         slot = await self._prepare()
-        trial = self._options.files_root / slot.name
+        trial = self._options.files_root / f"tmp-{self._options.group_name}-{slot.name}"
         trial.mkdir()
         try:
             for map_owner in [True, False] if slot.outside_uid is not None else [False]:
@@ -156,20 +156,30 @@ class NamespaceEngine:
     async def _make(self, spec: SandboxSpec) -> NamespaceSandbox:
         for _ in range(_PREPARE_TRIES):
             try:
-                slot = self._pool.popleft() if self._pool else await self._prepare()
+                slot = await self._pooled_slot() or await self._prepare()
             except IsolationTooWeak as problem:
                 raise SandboxUnavailable(problem.message, problem.context) from problem
             try:
                 sandbox = await self._claim(slot, spec)
             except BaseException as problem:
+                usable = slot.usable
                 await slot.end()
-                # A slot whose zygote died while it waited cannot get its files any more.
-                if not isinstance(problem, SandboxUnavailable) or slot.zygote.check():
+                # A slot that died, or whose zygote did, while we claimed it says nothing about the next one.
+                if not isinstance(problem, SandboxUnavailable) or usable:
                     raise
                 continue
             self._refill_soon()
             return sandbox
         raise SandboxUnavailable("zygotes keep dying; see the host's log", {"step": "claim"})
+
+    async def _pooled_slot(self) -> Slot | None:
+        """One that waited and can still be used. Without its zygote a slot cannot get its files any more."""
+        while self._pool:
+            slot = self._pool.popleft()
+            if slot.usable:
+                return slot
+            await slot.end()
+        return None
 
     async def _claim(self, slot: Slot, spec: SandboxSpec) -> NamespaceSandbox:
         slot.group.apply(spec.tier)
@@ -292,7 +302,7 @@ class NamespaceEngine:
 
     async def _retire_zygotes(self) -> None:
         current = self._zygote
-        stale = [slot for slot in self._pool if slot.zygote is not current or not slot.zygote.check()]
+        stale = [slot for slot in self._pool if slot.zygote is not current or not slot.usable]
         if stale or (current is not None and (not current.check() or _is_old(current))):
             for slot in stale:
                 self._pool.remove(slot)

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 import secrets
+import select
 import signal
 from dataclasses import dataclass
 
@@ -58,6 +59,11 @@ class Slot:
             if self.zygote.alive:
                 with contextlib.suppress(SandboxUnavailable):
                     await self.zygote.ask(Forget(slot=self.name))
+
+    @property
+    def usable(self) -> bool:
+        """Whether pid 1 and the zygote that made it are alive."""
+        return self.pidfd >= 0 and not select.select([self.pidfd], [], [], 0)[0] and self.zygote.check()
 
     def kill(self) -> None:
         """Only the signal; the owner still calls `end`."""

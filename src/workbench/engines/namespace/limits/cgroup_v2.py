@@ -42,7 +42,10 @@ def _own_path() -> str:
 
 def _own_processes(group: Path) -> list[int]:
     """Those in `group` that are this process or descend from it: the zygote is there before the limits are."""
-    inside = {int(pid) for pid in (group / "cgroup.procs").read_text().split()}
+    try:
+        inside = [int(pid) for pid in (group / "cgroup.procs").read_text().split()]
+    except OSError:
+        return []
     return [pid for pid in inside if _descends(pid, os.getpid())]
 
 
@@ -94,17 +97,22 @@ class CgroupV2:
         leaf.mkdir(exist_ok=True)
         # A group with children may hold no process: the host and its zygote move into a leaf before the rest is
         # divided. What else is in there is not ours to move, and then the kernel refuses the next step.
-        for pid in {os.getpid(), *_own_processes(self._base)}:
+        for pid in {os.getpid(), *_own_processes(self._origin)}:
             files.write(leaf / "cgroup.procs", pid)
         for group in (self._base, self._folder):
             files.write(group / "cgroup.subtree_control", " ".join(f"+{controller}" for controller in _CONTROLLERS))
 
     def _undivide(self) -> None:
-        """So that the base can hold processes again. Refused while another host divides it; the top never needs it."""
-        for group in (self._folder, self._base):
-            if (group / "cgroup.type").exists():
-                wanted = " ".join(f"-{controller}" for controller in _CONTROLLERS)
+        """So that the base can hold processes again. Refused while another host divides it.
+
+        Where nothing of ours goes back to the base, as at the top of the tree, others may rely on it as it is.
+        """
+        home_is_base = self._origin == self._base or not self._origin.is_dir()
+        # The one group without a type is the very top, which holds processes however it is divided.
+        if home_is_base and (self._base / "cgroup.type").exists():
+            for group in (self._folder, self._base):
                 with contextlib.suppress(OSError):
+                    wanted = " ".join(f"-{controller}" for controller in _CONTROLLERS)
                     files.write(group / "cgroup.subtree_control", wanted)
 
     @property
@@ -123,8 +131,7 @@ class CgroupV2:
 
     def close(self) -> None:
         """Step back out and remove the folder, as far as others let us."""
-        if self._origin.is_relative_to(self._base):
-            self._undivide()
+        self._undivide()
         leaf = self._folder / _LEAF
         with contextlib.suppress(OSError):
             for pid in (leaf / "cgroup.procs").read_text().split():
@@ -162,20 +169,38 @@ class CgroupV2Group:
         """It was born inside."""
 
     def apply(self, tier: Tier) -> None:
+        """Memory first: it is the one that can be refused."""
+        self._limit_memory(tier)
+        files.write(self._folder / "pids.max", tier.processes)
+        files.write(self._folder / "cpu.max", f"{_PERIOD_US * min(tier.vcpus, self._cpus)} {_PERIOD_US}")
+
+    def _limit_memory(self, tier: Tier) -> None:
         """Version 2 would kill to shrink, where version 1 refuses; so we look first."""
         used = self.usage().memory_bytes
         if used > tier.memory_bytes:
             raise too_much_in_use(tier, used)
-        files.write(self._folder / "memory.max", tier.memory_bytes)
         if (self._folder / "memory.swap.max").exists():
             files.write(self._folder / "memory.swap.max", 0)
-        files.write(self._folder / "pids.max", tier.processes)
-        files.write(self._folder / "cpu.max", f"{_PERIOD_US * min(tier.vcpus, self._cpus)} {_PERIOD_US}")
+        if files.read_int(self._folder / "memory.current") > tier.memory_bytes:
+            self._shrink_memory(tier)
+        else:
+            files.write(self._folder / "memory.max", tier.memory_bytes)
+
+    def _shrink_memory(self, tier: Tier) -> None:
+        """Above `high` the kernel takes back what it can and slows whoever wants more, but kills nobody."""
+        files.write(self._folder / "memory.high", tier.memory_bytes)
+        try:
+            left = files.read_int(self._folder / "memory.current")
+            if left > tier.memory_bytes:
+                raise too_much_in_use(tier, left)
+            files.write(self._folder / "memory.max", tier.memory_bytes)
+        finally:
+            files.write(self._folder / "memory.high", "max")
 
     def usage(self) -> Usage:
         """Cached file pages are not counted: the kernel gives them back when asked."""
         stat = files.read_table(self._folder / "memory.stat")
-        used = sum(stat.get(name, 0) for name in ("anon", "shmem", "kernel_stack", "pagetables", "sock"))
+        used = sum(stat.get(name, 0) for name in ("anon", "shmem", "sock")) + _kernel_bytes(stat)
         return Usage(
             memory_bytes=used,
             # memory.peak came with Linux 5.19.
@@ -198,3 +223,10 @@ class CgroupV2Group:
     def remove(self) -> bool:
         """The folder."""
         return files.remove(self._folder)
+
+
+def _kernel_bytes(stat: dict[str, int]) -> int:
+    """What the kernel holds on a sandbox's behalf and cannot give back. The sum came with Linux 5.18."""
+    if "kernel" in stat:
+        return max(0, stat["kernel"] - stat.get("slab_reclaimable", 0))
+    return sum(stat.get(name, 0) for name in ("kernel_stack", "pagetables", "percpu", "slab_unreclaimable"))

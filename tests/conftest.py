@@ -1,0 +1,77 @@
+"""What tests of every kind share: the image, short folders, options for an engine."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from workbench.engines.options import EngineOptions
+from workbench.errors import NotFound
+from workbench.images.build import find_image
+from workbench.images.recipe import load_recipe
+from workbench.model.image import Image
+
+MakeEngineOptions = Callable[[Path], EngineOptions]
+
+
+def images_dir() -> Path:
+    """Where set-up put the images, unless the environment says otherwise."""
+    if told := os.environ.get("WORKBENCH_IMAGES_DIR"):
+        return Path(told)
+    return Path("/var/lib/workbench/images") if os.geteuid() == 0 else Path.home() / ".local/share/workbench/images"
+
+
+@pytest.fixture(scope="session")
+def image() -> Image:
+    """The Python image, built beforehand: tests never install anything."""
+    try:
+        return find_image(images_dir(), load_recipe("python"))
+    except NotFound as problem:
+        pytest.fail(f"{problem.message}; looked in {images_dir()}, set WORKBENCH_IMAGES_DIR for another place")
+
+
+@contextlib.contextmanager
+def _short_folder() -> Iterator[Path]:
+    # Sockets have room for 108 bytes of path, and pytest's own folders take most of them.
+    folder = Path(tempfile.mkdtemp(prefix="wb-", dir="/tmp"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder)
+
+
+@pytest.fixture
+def short_dir() -> Iterator[Path]:
+    """A folder with a short path, removed afterwards."""
+    with _short_folder() as folder:
+        yield folder
+
+
+@pytest.fixture(scope="class")
+def class_dir() -> Iterator[Path]:
+    """The same, for all tests of a class."""
+    with _short_folder() as folder:
+        yield folder
+
+
+@pytest.fixture(scope="session")
+def make_engine_options(image: Image) -> MakeEngineOptions:
+    """Options for an engine that keeps everything below the folder it is given."""
+
+    def make(folder: Path) -> EngineOptions:
+        return EngineOptions(
+            image=image,
+            run_dir=folder / "run",
+            files_root=folder / "files",
+            group_name=f"workbench-test-{secrets.token_hex(4)}",
+            pool_size=2,
+        )
+
+    return make

@@ -1,0 +1,215 @@
+"""The life of a host: who may start it, what killing its parts costs, and that it leaves nothing behind."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+from tests.host.support import (
+    all_pids,
+    assert_nothing_left,
+    descendants,
+    eventually,
+    host_pids,
+    make_sandbox,
+    output_of,
+    read,
+    run_code,
+    run_folders,
+    start_code,
+    stop,
+    whole_output,
+    workbench,
+    zygotes,
+)
+from workbench.data_folder import DataFolder
+from workbench.errors import HostUnavailable, NotFound
+from workbench.host_client.connection import HostConnection
+from workbench.host_client.find import all_hosts, connect_or_start
+from workbench.settings import Settings
+from workbench.wire import host as wire
+
+pytestmark = pytest.mark.isolation
+
+
+async def status_of(host: HostConnection) -> wire.StatusAnswer:
+    return await host.ask(wire.Status(), wire.StatusAnswer)
+
+
+async def test_two_clients_at_once_start_one_host(settings: Settings) -> None:
+    first, second = await asyncio.gather(connect_or_start(settings, os.environ), connect_or_start(settings, os.environ))
+    async with first, second:
+        assert first.greeting.host == second.greeting.host
+        assert len(run_folders(settings)) == 1
+
+
+async def test_killing_a_client_touches_no_sandbox(host: HostConnection, settings: Settings) -> None:
+    code = "import time\nfor n in range(30):\n print(n, flush=True)\n time.sleep(0.05)"
+    command = workbench(settings, "exec", code)
+    eventually(lambda: read(f"/proc/{command.pid}/cmdline"), "the client runs")
+    sandboxes: tuple[wire.SandboxReport, ...] = ()
+    while not sandboxes:
+        sandboxes = (await host.ask(wire.ListSandboxes(), wire.SandboxList)).sandboxes
+    sandbox = await make_sandbox(host)
+    process = await start_code(host, sandbox, code)
+    command.kill()
+    command.wait()
+    for stream in (command.stdout, command.stderr):
+        assert stream is not None
+        stream.close()
+    assert (await whole_output(host, sandbox, process)).split() == [b"%d" % n for n in range(30)]
+    assert await host.ask(wire.DescribeSandbox(sandbox=sandboxes[0].sandbox), wire.SandboxReport)
+
+
+async def test_output_is_kept_while_nobody_reads(settings: Settings) -> None:
+    async with await connect_or_start(settings, os.environ) as first:
+        sandbox = await make_sandbox(first)
+        process = await start_code(first, sandbox, "for n in range(400_000): print('line', n)")
+    async with await connect_or_start(settings, os.environ) as second:
+        said = await whole_output(second, sandbox, process)
+    assert said == b"".join(b"line %d\n" % n for n in range(400_000))
+
+
+async def test_a_host_told_to_stop_leaves_nothing(host: HostConnection, settings: Settings) -> None:
+    pid = (await status_of(host)).pid
+    await make_sandbox(host)
+    pids = [pid, *descendants(pid)]
+    await stop(host)
+    assert_nothing_left(settings, [host.greeting.host], pids)
+
+
+async def test_a_host_killed_with_9_leaves_nothing_and_the_next_tells_what_was_lost(
+    host: HostConnection, settings: Settings
+) -> None:
+    pid = (await status_of(host)).pid
+    sandbox = await make_sandbox(host)
+    await start_code(host, sandbox, "import time; time.sleep(1000)")
+    pids = [pid, *descendants(pid)]
+    assert len(pids) >= 5, "host, zygote, guardian, pid 1, code"
+    os.kill(pid, signal.SIGKILL)
+    assert_nothing_left(settings, [host.greeting.host], pids)
+    async with await connect_or_start(settings, os.environ) as successor:
+        lost = (await status_of(successor)).lost
+        assert [(one.sandbox, one.host) for one in lost] == [(sandbox, host.greeting.host)]
+        with pytest.raises(NotFound, match="ended with an earlier host"):
+            await successor.ask(wire.DescribeSandbox(sandbox=sandbox), wire.SandboxReport)
+
+
+async def test_if_the_guardian_was_killed_too_the_next_host_sweeps(host: HostConnection, settings: Settings) -> None:
+    pid = (await status_of(host)).pid
+    sandbox = await make_sandbox(host)
+    pids = [pid, *descendants(pid)]
+    guardian = next(child for child in pids if b"guardian" in read(f"/proc/{child}/cmdline"))
+    os.kill(guardian, signal.SIGKILL)
+    os.kill(pid, signal.SIGKILL)
+    async with await connect_or_start(settings, os.environ) as successor:
+        assert [one.sandbox for one in (await status_of(successor)).lost] == [sandbox]
+        assert len(run_folders(settings)) == 1
+        successor_pid = (await status_of(successor)).pid
+        pids += [successor_pid, *descendants(successor_pid)]
+        await stop(successor)
+    assert_nothing_left(settings, [host.greeting.host, successor.greeting.host], pids)
+
+
+async def test_the_death_of_a_zygote_costs_no_sandbox(host: HostConnection) -> None:
+    pid = (await status_of(host)).pid
+    sandbox = await make_sandbox(host)
+    process = await start_code(
+        host, sandbox, "input_ = open('/tmp/go', 'x')\nimport time; time.sleep(1); print('alive')"
+    )
+    (zygote,) = zygotes(pid)
+    os.kill(zygote, signal.SIGKILL)
+    assert await whole_output(host, sandbox, process) == b"alive\n"
+    assert await run_code(host, sandbox, "print(1)") == b"1\n", "the old sandbox still starts processes"
+    again = await make_sandbox(host)
+    assert await run_code(host, again, "print(2)") == b"2\n", "and new ones are made by a new zygote"
+    tier = await host.ask(wire.ChangeTier(sandbox=sandbox, tier="medium"), wire.SandboxReport)
+    assert tier.tier == "medium", "also what a zygote does for a live sandbox works with another one"
+
+
+OLD_HOST = """
+import sys, os
+from workbench.settings import Settings
+from workbench.host.main import main
+sys.exit(main(Settings.from_env(os.environ), lambda line: print(line, flush=True), version="0.0.1"))
+"""
+
+
+async def test_a_newer_client_drains_an_older_host_and_breaks_nothing(settings: Settings) -> None:
+    old = subprocess.Popen([sys.executable, "-c", OLD_HOST], env={**os.environ, **settings.to_env()})
+    try:
+        eventually((settings.data_dir / "host.sock").exists, "the old host listens")
+        old_socket = next(DataFolder(settings.data_dir).run_folders()).socket
+        async with await HostConnection.open(old_socket, version="0.0.1") as before:
+            sandbox = await make_sandbox(before)
+            async with await connect_or_start(settings, os.environ) as new:
+                assert new.greeting.host != before.greeting.host
+                assert await run_code(before, sandbox, "print('still here')") == b"still here\n"
+                assert await run_code(new, await make_sandbox(new), "print('new')") == b"new\n"
+                hosts = await all_hosts(settings)
+                assert [one.greeting.draining for one in hosts] == [False, True]
+                for one in hosts:
+                    await one.aclose()
+            await before.ask(wire.CloseSandbox(sandbox=sandbox), wire.Done)
+        eventually(lambda: old.poll() is not None, "the old host leaves with its last sandbox")
+        assert old.returncode == 0
+    finally:
+        old.kill()
+        old.wait()
+
+
+async def test_a_host_refuses_to_start_below_the_level_and_names_the_step(settings: Settings) -> None:
+    weak = replace(settings, engine="process")
+    with pytest.raises(HostUnavailable, match="WORKBENCH_MIN_LEVEL is isolated, and here user-namespace is absent"):
+        await connect_or_start(weak, os.environ)
+    assert not run_folders(settings)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reaches every level here")
+async def test_an_ordinary_user_without_groups_cannot_be_strict(settings: Settings) -> None:
+    with pytest.raises(HostUnavailable, match="is strict, and here memory is watched"):
+        await connect_or_start(replace(settings, min_level=type(settings.min_level)("strict")), os.environ)
+
+
+async def test_the_process_engine_says_so_everywhere(settings: Settings) -> None:
+    bare = replace(settings, engine="process", min_level=type(settings.min_level)("open"))
+    async with await connect_or_start(bare, os.environ) as host:
+        assert "nothing is isolated" in (await status_of(host)).warning
+        report = await host.ask(wire.CreateSandbox(sandbox="sb-bare"), wire.SandboxReport)
+        assert not report.isolated
+        assert report.warning
+        assert b"not isolated" in read(str(settings.data_dir / "host.log")) or report.warning
+        code, out, err = output_of(workbench(bare, "exec", "print(1)"))
+        assert (code, out) == (0, "1\n")
+        assert report.warning in err
+        await stop(host)
+
+
+async def test_a_host_does_not_inherit_keys_of_who_starts_it(settings: Settings) -> None:
+    environ = {**os.environ, "SECRET_API_KEY": "canary-5f1c"}
+    async with await connect_or_start(settings, environ) as host:
+        pid = (await status_of(host)).pid
+        for one in [pid, *descendants(pid)]:
+            assert b"canary-5f1c" not in read(f"/proc/{one}/environ")
+
+
+async def test_a_data_folder_may_be_deeper_than_a_socket_address_is_long(settings: Settings) -> None:
+    deep = replace(settings, data_dir=settings.data_dir / ("a" * 60) / ("b" * 60))
+    async with await connect_or_start(deep, os.environ) as host:
+        assert await run_code(host, await make_sandbox(host), "print(1)") == b"1\n"
+        await stop(host)
+    eventually(lambda: not run_folders(deep), "it left")
+
+
+async def test_a_second_host_in_one_data_folder_is_refused(host: HostConnection, settings: Settings) -> None:
+    code, out, err = output_of(workbench(settings, "host", "run"))
+    assert code == 1
+    assert "a host is active" in out + err
+    assert [host.greeting.host] == [path.name for path in run_folders(settings)]
+    assert len([pid for pid in host_pids(settings) if pid in all_pids()]) == 1
