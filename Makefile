@@ -39,7 +39,7 @@ format: $(VENV)/.ready
 
 bench: setup
 	@scripts/install-bench-peers
-	@$(BIN)/python bench/engine.py --write bench/RESULTS.md
+	@$(BIN)/python -m bench.engine --write bench/RESULTS.md
 
 proof: setup
 	@$(BIN)/workbench doctor --prove

@@ -1,0 +1,1 @@
+"""Benches: peers side by side in one run, a verdict a row."""

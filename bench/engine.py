@@ -14,13 +14,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-from table import Row, exit_code, keep, machine, p50, render, spread
+from bench.table import Row, exit_code, keep, machine, p50, render, spread
 from workbench.host_client.connection import HostConnection
 from workbench.host_client.find import connect_or_start
 from workbench.images.build import find_image
@@ -48,10 +47,10 @@ print(sorted(times)[len(times) // 2])
 
 
 @asynccontextmanager
-async def host(settings: Settings, **changes: object) -> AsyncIterator[HostConnection]:
+async def host(settings: Settings, pool_size: int = 4) -> AsyncIterator[HostConnection]:
     """A host process of its own, in a folder of its own."""
     folder = Path(tempfile.mkdtemp(prefix="wb-bench-"))
-    mine = replace(settings, data_dir=folder, **changes)  # type: ignore[arg-type]
+    mine = replace(settings, data_dir=folder, pool_size=pool_size)
     connection = await connect_or_start(mine, os.environ)
     try:
         yield connection
@@ -62,10 +61,10 @@ async def host(settings: Settings, **changes: object) -> AsyncIterator[HostConne
         shutil.rmtree(folder)
 
 
-async def until(condition: object, seconds: float = 60.0) -> None:
+async def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
     """Wait for it, within bounds."""
     deadline = time.monotonic() + seconds
-    while not condition():  # type: ignore[operator]
+    while not condition():
         if time.monotonic() > deadline:
             raise TimeoutError
         await asyncio.sleep(0.02)
@@ -127,7 +126,8 @@ def unshare_floor(count: int) -> float:
     tool = shutil.which("unshare")
     if tool is None:
         return float("nan")
-    with_it, without = [], []
+    with_it: list[float] = []
+    without: list[float] = []
     for _ in range(count):
         for samples, command in (
             (with_it, [tool, "-U", "-r", "-m", "-p", "-n", "-i", "-u", "-C", "--fork", "/bin/true"]),
@@ -182,7 +182,9 @@ async def at_once(settings: Settings, count: int) -> tuple[int, float]:
 
 async def latency(settings: Settings, image: Image, n: int) -> tuple[list[float], list[float], list[float]]:
     """Pooled, unpooled and bubblewrap, interleaved so that noise falls on all alike."""
-    pooled, unpooled, peer = [], [], []
+    pooled: list[float] = []
+    unpooled: list[float] = []
+    peer: list[float] = []
     async with host(settings, pool_size=2) as warm, host(settings, pool_size=0) as cold:
         for _ in range(n):
             for samples, connection in ((pooled, warm), (unpooled, cold)):

@@ -10,8 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-
 from tests.host.support import eventually, host_pids, run_folders
+
 from workbench.host_client.connection import HostConnection
 from workbench.host_client.find import connect_or_start
 from workbench.settings import Settings

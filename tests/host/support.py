@@ -92,12 +92,10 @@ def groups_of(host_id: str) -> list[str]:
 
 
 def mounts_of(settings: Settings) -> list[str]:
-    """Mounts that come from the data folder, in any process's view."""
-    found = []
-    for pid in all_pids():
-        if str(settings.data_dir).encode() in read(f"/proc/{pid}/mountinfo"):
-            found.append(f"{pid}: {read(f'/proc/{pid}/cmdline')!r}")
-    return found
+    """Processes that have a mount from the data folder in their view."""
+    mark = str(settings.data_dir).encode()
+    holders = [pid for pid in all_pids() if mark in read(f"/proc/{pid}/mountinfo")]
+    return [f"{pid}: {read(f'/proc/{pid}/cmdline')!r}" for pid in holders]
 
 
 def ephemeral_files(settings: Settings) -> list[Path]:
@@ -142,14 +140,13 @@ async def run_code(host: HostConnection, sandbox: str, code: str) -> bytes:
     return await whole_output(host, sandbox, await start_code(host, sandbox, code))
 
 
-def workbench(settings: Settings, *arguments: str, **more: object) -> subprocess.Popen[bytes]:
+def workbench(settings: Settings, *arguments: str) -> subprocess.Popen[bytes]:
     """The command, as a user runs it."""
     return subprocess.Popen(
         [sys.executable, "-m", "workbench", *arguments],
         env={**os.environ, **settings.to_env()},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        **more,  # type: ignore[call-overload]
     )
 
 

@@ -10,7 +10,6 @@ import sys
 from dataclasses import replace
 
 import pytest
-
 from tests.host.support import (
     all_pids,
     assert_nothing_left,
@@ -28,6 +27,7 @@ from tests.host.support import (
     workbench,
     zygotes,
 )
+
 from workbench.data_folder import DataFolder
 from workbench.errors import HostUnavailable, NotFound
 from workbench.host_client.connection import HostConnection

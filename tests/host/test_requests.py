@@ -8,8 +8,8 @@ import struct
 import time
 
 import pytest
-
 from tests.host.support import make_sandbox, run_code, sandbox_roots, start_code, stop, whole_output
+
 from workbench.data_folder import reach, release
 from workbench.errors import Conflict, HostIncompatible, InvalidRequest, NotFound, SandboxUnavailable
 from workbench.host_client.connection import HostConnection

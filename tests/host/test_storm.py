@@ -9,8 +9,8 @@ import signal
 from dataclasses import replace
 
 import pytest
-
 from tests.host.support import alive, assert_nothing_left, descendants, run_code, stop
+
 from workbench.errors import HostUnavailable, NotFound, SandboxUnavailable
 from workbench.host_client.connection import HostConnection
 from workbench.host_client.find import connect_or_start

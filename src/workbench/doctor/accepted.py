@@ -21,6 +21,10 @@ ACCEPTED: dict[str, str] = {
     "host-pressure-cpu": _STATISTICS,
     "host-boot-id": "two sandboxes of one host can tell so by timing in any case; it names no person and no secret",
     "host-mounts": "a mount tells where it comes from; the paths are the image's and the mount's id, and open nothing",
+    "pid1-fd-list": (
+        "an ordinary user's sandbox has the uid that owns pid 1's folder in /proc, so the numbers of its descriptors can "
+        "be listed; what they are cannot be read, and none can be opened (row pid1-fd)"
+    ),
     "shared-layout": (
         "clones of one zygote share its address layout and hash seed, which is what makes them fast; a zygote is "
         "replaced every hour and every 5000 clones, and an address alone opens nothing"
@@ -33,6 +37,11 @@ _NO_GROUP = (
 )
 ACCEPTED_WHERE_WATCHED: dict[str, tuple[Barrier, str]] = {
     "memory-bomb": (Barrier.MEMORY, _NO_GROUP),
+    "memory-bomb-sockets": (
+        Barrier.MEMORY,
+        "an ordinary user without a delegated control group: messages that nobody reads are the kernel's memory, which "
+        "only a control group counts",
+    ),
     "memory-bomb-files": (
         Barrier.MEMORY,
         "an ordinary user without a delegated control group: files in /tmp and /dev/shm have their own caps (3/4 of the "

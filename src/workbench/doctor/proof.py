@@ -44,10 +44,9 @@ for folder in ("/tmp", "/home/user", "/dev/shm"):
 
 def bounds(tier: Tier) -> dict[str, tuple[float, float]]:
     """For each attack on a limit: what must not be passed, and where the attack stops by itself."""
-    memory = {name: (1.3 * tier.memory_bytes, 1.4 * tier.memory_bytes)
-              for name in ("memory-bomb", "memory-bomb-unmapped", "memory-bomb-segments", "memory-bomb-files")}  # fmt: skip
+    roads = ("memory-bomb", "memory-bomb-unmapped", "memory-bomb-segments", "memory-bomb-files", "memory-bomb-sockets")
     return {
-        **memory,
+        **{road: (1.3 * tier.memory_bytes, 1.4 * tier.memory_bytes) for road in roads},
         "fork-bomb": (1.05 * tier.processes, 1.7 * tier.processes),
         "thread-bomb": (1.05 * tier.processes, 1.7 * tier.processes),
         "cpu-hog": (1.25 * tier.vcpus, 0),

@@ -27,7 +27,7 @@ def remedy(step: str, error: str, image_python: str = "the image's python") -> s
         return ""
     if "mount" in step or "root" in step:
         return (
-            "inside a container, start it with `--security-opt seccomp=unconfined --security-opt systempaths=unconfined`; "
+            "in a container, start it with `--security-opt seccomp=unconfined --security-opt systempaths=unconfined`; "
             "on a machine of its own, see the host's log"
         )
     return f"see SECURITY.md, and report this line: {step}: {error}"

@@ -258,7 +258,8 @@ AnyRequest = (
     | StartProcess | WriteStdin | SignalProcess | ReadOutput | WaitProcess | ForgetProcess | Drain | Stop
 )  # fmt: skip
 AnyAnswer = (
-    HelloAnswer | StatusAnswer | SandboxReport | SandboxList | UsageReport | OutputReport | ProcessReport | Done | Problem
+    HelloAnswer | StatusAnswer | SandboxReport | SandboxList | UsageReport | OutputReport | ProcessReport | Done
+    | Problem
 )  # fmt: skip
 
 

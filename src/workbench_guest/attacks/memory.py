@@ -6,6 +6,8 @@ import contextlib
 import ctypes
 import mmap
 import os
+import signal
+import socket
 import time
 from collections.abc import Callable
 
@@ -110,6 +112,36 @@ def memory_bomb_segments(given: Given) -> Measured:
         raise OSError(ctypes.get_errno(), "shmget")
     _libc.shmctl(segment, 0, None)
     return _bomb(given, _detached_segment)
+
+
+def _full_sockets() -> int:
+    """A process of its own, as one may not have enough descriptors; it goes with the attack's session."""
+    ready_read, ready_write = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        pairs, taken, block = [], 0, bytes(64 * 1024)
+        while taken < _STEP:
+            pairs.append(socket.socketpair())
+            for end in pairs[-1]:
+                end.setblocking(False)
+                with contextlib.suppress(BlockingIOError):
+                    while True:
+                        taken += end.send(block)
+        os.write(ready_write, b".")
+        while True:
+            signal.pause()
+    os.close(ready_write)
+    if not os.read(ready_read, 1):
+        raise MemoryError
+    os.close(ready_read)
+    return pid
+
+
+@attack("memory-bomb-sockets", "take memory as unread messages in sockets", judge=Judge.BOUNDED, outside=_HOST,
+        alone=True, time_limit_s=40.0)  # fmt: skip
+def memory_bomb_sockets(given: Given) -> Measured:
+    """The kernel's own memory, which no process's size shows."""
+    return _bomb(given, _full_sockets)
 
 
 @attack("memory-bomb-files", "fill /tmp and /dev/shm, then take memory besides", judge=Judge.BOUNDED, outside=_HOST,
