@@ -142,7 +142,7 @@ class Init:
         before = signal.pthread_sigmask(signal.SIG_BLOCK, _HELD_BACK)
         try:
             with self._children_go_first():
-                pid = os.fork()
+                pid = sys_.fork_unfinished()
             if pid == 0:
                 ours.close()
                 _become_entry(Channel(theirs))
@@ -248,6 +248,7 @@ def _become_entry(channel: Channel) -> NoReturn:
         received = Channel(socket.socket(fileno=low)).receive()
         if received is None or not isinstance(received[0], Start):
             os._exit(0)
+        sys_.finish_fork()
         code = _run_entry(received[0], received[1])
     except SystemExit as leaving:
         code = _exit_code(leaving)

@@ -56,8 +56,8 @@ def find_parts() -> Parts:
     Raises:
         PartsMissing: run the script that it names.
     """
-    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "workbench-vm"
-    folder = Path(os.environ.get("WORKBENCH_VM_CACHE", cache)) / "current"
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    folder = Path(cache) / "workbench-vm" / "current"
     qemu = shutil.which(_QEMU)
     kernel = next(iter(folder.glob("boot/vmlinuz-*")), None)
     if qemu is None or kernel is None or not _BUSYBOX.exists():
@@ -107,7 +107,7 @@ def _boot(parts: Parts, initramfs: Path, console: Path, timeout_s: float) -> str
             *(parts.qemu, "-nodefaults", "-no-reboot", "-display", "none", "-nic", "none", "-M", "pc,accel=tcg"),
             *("-cpu", "max", "-smp", "2", "-m", str(_MEMORY_MIB), "-serial", f"file:{console}"),
             *("-kernel", str(parts.kernel), "-initrd", str(initramfs)),
-            *("-append", "console=ttyS0 loglevel=1 panic=-1 cgroup_no_v1=all mitigations=off systemd.show_status=no"),
+            *("-append", "console=ttyS0 loglevel=1 panic=-1 cgroup_no_v1=all mitigations=off"),
             *("-fsdev", "local,id=root,path=/,security_model=none,readonly=on,multidevs=remap"),
             *("-device", f"virtio-9p-pci,fsdev=root,mount_tag={_TAG}"),
         ],

@@ -22,8 +22,8 @@ ACCEPTED: dict[str, str] = {
     "host-boot-id": "two sandboxes of one host can tell so by timing in any case; it names no person and no secret",
     "host-mounts": "a mount tells where it comes from; the paths are the image's and the mount's id, and open nothing",
     "pid1-fd-list": (
-        "an ordinary user's sandbox has the uid that owns pid 1's folder in /proc, so the numbers of its descriptors can "
-        "be listed; what they are cannot be read, and none can be opened (row pid1-fd)"
+        "an ordinary user's sandbox has the uid that owns pid 1's folder in /proc, so the numbers of its descriptors "
+        "can be listed; what they are cannot be read, and none can be opened (row pid1-fd)"
     ),
     "shared-layout": (
         "clones of one zygote share its address layout and hash seed, which is what makes them fast; a zygote is "
@@ -31,20 +31,16 @@ ACCEPTED: dict[str, str] = {
     ),
 }
 
-_NO_GROUP = (
-    "an ordinary user without a delegated control group: memory is watched four times a second, so a fast process is "
-    "ended only after it went over; `doctor` grades it `watched`, and level `strict` refuses to start"
+_NO_GROUP = "an ordinary user without a delegated control group: "
+_TOO_LATE = (
+    "memory is watched four times a second, so a fast process is ended only after it went over; `doctor` grades it "
+    "`watched`, and level `strict` refuses to start"
 )
+_KERNELS = "messages that nobody reads are the kernel's memory, which only a control group counts"
+_BESIDES = "/tmp and /dev/shm have caps of their own, 3/4 of the tier together, beside the memory that is watched"
+# Only where the engine grades the barrier as watched; where the kernel enforces it, these rows must hold.
 ACCEPTED_WHERE_WATCHED: dict[str, tuple[Barrier, str]] = {
-    "memory-bomb": (Barrier.MEMORY, _NO_GROUP),
-    "memory-bomb-sockets": (
-        Barrier.MEMORY,
-        "an ordinary user without a delegated control group: messages that nobody reads are the kernel's memory, which "
-        "only a control group counts",
-    ),
-    "memory-bomb-files": (
-        Barrier.MEMORY,
-        "an ordinary user without a delegated control group: files in /tmp and /dev/shm have their own caps (3/4 of the "
-        "tier together) and come on top of the memory that is watched",
-    ),
+    "memory-bomb": (Barrier.MEMORY, _NO_GROUP + _TOO_LATE),
+    "memory-bomb-sockets": (Barrier.MEMORY, _NO_GROUP + _KERNELS),
+    "memory-bomb-files": (Barrier.MEMORY, _NO_GROUP + _BESIDES),
 }

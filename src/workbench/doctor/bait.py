@@ -69,7 +69,7 @@ class Place:
         """Attacks of this place whose effect shows on the host; removes what they left."""
         if self.victims.for_signal.poll() is not None:
             self._seen.add("signal-host")
-        for name, path in (("tmp-shared", f"/tmp/{self.marker}-left"), ("shm-shared", f"/dev/shm/{self.marker}-left")):  # noqa: S108
+        for name, path in (("tmp-shared", f"/tmp/{self.marker}-left"), ("shm-shared", f"/dev/shm/{self.marker}-left")):
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(path)
                 self._seen.add(name)
@@ -142,7 +142,7 @@ class Bait:
     @property
     def shm_file(self) -> Path:
         """A POSIX segment of the host's."""
-        return Path("/dev/shm") / self._word  # noqa: S108  the host's own
+        return Path("/dev/shm") / self._word
 
     def given(self, *, inside: bool) -> Given:
         """What the attacks are told, in a sandbox or outside."""
@@ -150,8 +150,8 @@ class Bait:
         files = "/mnt/files" if inside else str(self.folder / "files")
         half = len(self.canary) // 2
         return Given(
-            folder="/tmp" if inside else str(self.folder / "scratch"),  # noqa: S108
-            shm="/dev/shm" if inside else str(self.folder / "shm"),  # noqa: S108
+            folder="/tmp" if inside else str(self.folder / "scratch"),
+            shm="/dev/shm" if inside else str(self.folder / "shm"),
             files=files,
             secret_file=str(self.secret_file),
             files_root=str(self._files_root),
@@ -204,7 +204,7 @@ def laid_out(files_root: Path) -> Iterator[Bait]:
     """All baits, for as long as the proof lasts."""
     with tempfile.TemporaryDirectory(prefix="wbp-") as folder:
         # The control of the setuid row starts its program as nobody.
-        os.chmod(folder, 0o711)
+        os.chmod(folder, 0o711)  # noqa: S103
         bait = Bait(Path(folder), files_root)
         try:
             yield bait

@@ -23,10 +23,10 @@ def render_table(rows: tuple[Row, ...]) -> str:
     order = [Verdict.BLOCKED, Verdict.CONTAINED, Verdict.ACCEPTED, Verdict.NOT_COUNTED, Verdict.OPEN]
     width = max((len(row.name) for row in rows), default=4)
     lines = [f"{'verdict':<11}  {'attack':<{width}}  {'inside':<{_INSIDE_WIDTH}}  control"]
-    for row in sorted(rows, key=lambda row: order.index(row.verdict)):
-        lines.append(
-            f"{row.verdict:<11}  {row.name:<{width}}  {_cut(row.inside):<{_INSIDE_WIDTH}}  {_cut(row.control)}"
-        )
+    lines += [
+        f"{row.verdict:<11}  {row.name:<{width}}  {_cut(row.inside):<{_INSIDE_WIDTH}}  {_cut(row.control)}"
+        for row in sorted(rows, key=lambda row: order.index(row.verdict))
+    ]
     for verdict in (Verdict.ACCEPTED, Verdict.NOT_COUNTED, Verdict.OPEN):
         chosen = [row for row in rows if row.verdict is verdict]
         if chosen:

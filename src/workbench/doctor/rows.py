@@ -101,7 +101,7 @@ def row(attack: Attack, inside: Result, where: Surroundings, control: str | None
 
 def _verdict(attack: Attack, inside: Result, where: Surroundings, *, through: bool) -> tuple[Verdict, str]:
     if through:
-        reason = _acceptance(attack, inside, where)
+        reason = _acceptance(attack, where)
         return (Verdict.ACCEPTED, reason) if reason else (Verdict.OPEN, "it got through")
     if inside.end == "refused":
         return Verdict.BLOCKED, ""
@@ -113,7 +113,7 @@ def _verdict(attack: Attack, inside: Result, where: Surroundings, *, through: bo
     return Verdict.OPEN, f"it was {inside.end}, which proves nothing"
 
 
-def _acceptance(attack: Attack, inside: Result, where: Surroundings) -> str:
+def _acceptance(attack: Attack, where: Surroundings) -> str:
     if attack.name in ACCEPTED:
         return ACCEPTED[attack.name]
     if attack.name in ACCEPTED_WHERE_WATCHED:

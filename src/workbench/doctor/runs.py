@@ -23,6 +23,7 @@ from workbench_guest.attacks.registry import Given, Outside
 # Far above what all attacks of one run need; a run that hangs must still end.
 RUN_TIMEOUT_S = 240.0
 _COMPLAINT_BYTES = 4096
+_GUEST_ROOT = str(Path(workbench_guest.__file__).resolve().parent.parent)
 _BOOT = "import sys; sys.path.insert(0, sys.argv[1]); from workbench_guest.attacks.control import main; main()"
 
 
@@ -55,7 +56,7 @@ async def run_inside(sandbox: Sandbox, orders: list[Order]) -> dict[str, Result]
     try:
         async with asyncio.timeout(RUN_TIMEOUT_S):
             process = await sandbox.start(
-                ProcessSpec(id=new_process_id(), entry="attack", payload=_payload(orders), cwd="/tmp")  # noqa: S108
+                ProcessSpec(id=new_process_id(), entry="attack", payload=_payload(orders), cwd="/tmp")
             )
             async for chunk in process.output():
                 if chunk.stream is Stream.STDOUT:
@@ -91,11 +92,10 @@ class ControlSettings:
 
 async def run_outside(settings: ControlSettings, kind: Outside, orders: list[Order]) -> dict[str, Result]:
     """In a plain process of the image's interpreter, with the same guest package. Never raises for what it does."""
-    guest_root = str(Path(workbench_guest.__file__).resolve().parent.parent)
     left = os.open(settings.left_open, os.O_RDONLY | os.O_CLOEXEC)
     try:
         process = await asyncio.create_subprocess_exec(
-            settings.image.python, "-I", "-B", "-c", _BOOT, guest_root, kind.value,
+            settings.image.python, "-I", "-B", "-c", _BOOT, _GUEST_ROOT, kind.value,
             env={"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", **settings.variables}, cwd="/", pass_fds=(left,),
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
             start_new_session=True)  # fmt: skip

@@ -12,8 +12,8 @@
 
     class TestMyEngineFootprint(EngineFootprintContract): ...   # the same fixtures
 
-All tests of the first class share one event loop and one engine. Where an engine declares a promise as absent, the tests
-assert that it is.
+All tests of the first class share one event loop and one engine. Where an engine declares a promise as absent, the
+tests assert that it is.
 """
 
 from __future__ import annotations

@@ -178,10 +178,9 @@ def other_session(given: Given) -> str:
 @attack("other-scratch", "find another session's files in /tmp, home or /dev/shm", judge=Judge.CANARY, outside=_HOST)
 def other_scratch(given: Given) -> str:
     """The other sandbox has written them; outside, a file of the same name lies in the folder."""
-    for folder in (given.folder, "/home/user", given.shm, "/var/tmp"):  # noqa: S108
-        for name in (f"{given.marker}-scratch",):
-            if os.path.exists(f"{folder}/{name}"):
-                return _text(f"{folder}/{name}")
+    for folder in (given.folder, "/home/user", given.shm, "/var/tmp"):
+        if os.path.exists(f"{folder}/{given.marker}-scratch"):
+            return _text(f"{folder}/{given.marker}-scratch")
     raise Refused("not there")
 
 
@@ -210,10 +209,10 @@ def _leave(path: str, given: Given) -> str:
 @attack("tmp-shared", "leave a file in the host's /tmp", judge=Judge.SEEN, outside=_HOST)
 def tmp_shared(given: Given) -> str:
     """The host looks for it."""
-    return _leave(f"/tmp/{given.marker}-left", given)  # noqa: S108
+    return _leave(f"/tmp/{given.marker}-left", given)
 
 
 @attack("shm-shared", "leave a segment in the host's /dev/shm", judge=Judge.SEEN, outside=_HOST)
 def shm_shared(given: Given) -> str:
     """The host looks for it."""
-    return _leave(f"/dev/shm/{given.marker}-left", given)  # noqa: S108
+    return _leave(f"/dev/shm/{given.marker}-left", given)

@@ -79,5 +79,5 @@ def posix_queue(given: Given) -> str:
 @attack("ipc-posix-memory", "open the host's POSIX shared memory", judge=Judge.CANARY, outside=_HOST)
 def posix_memory(given: Given) -> str:
     """By its name in /dev/shm."""
-    with open(f"/dev/shm/{given.shm_name}", encoding="utf-8") as file:  # noqa: S108  the host's, if at all
+    with open(f"/dev/shm/{given.shm_name}", encoding="utf-8") as file:
         return file.read(4096)

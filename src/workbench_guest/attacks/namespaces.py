@@ -17,7 +17,8 @@ from workbench_guest.confine.seccomp import NEWEST_REVIEWED
 _CLONE3, _PERSONALITY = 435, {"x86_64": 135, "aarch64": 92}
 _NEWTIME = 0x80
 _KINDS = {"user": sys_.CLONE_NEWUSER, "mount": sys_.CLONE_NEWNS, "pid": sys_.CLONE_NEWPID, "net": sys_.CLONE_NEWNET,
-          "ipc": sys_.CLONE_NEWIPC, "uts": sys_.CLONE_NEWUTS, "cgroup": sys_.CLONE_NEWCGROUP, "time": _NEWTIME}  # fmt: skip
+          "ipc": sys_.CLONE_NEWIPC, "uts": sys_.CLONE_NEWUTS, "cgroup": sys_.CLONE_NEWCGROUP,
+          "time": _NEWTIME}  # fmt: skip
 _NO_RANDOM_LAYOUT = 0x0040000
 _HIGH_BIT = 1 << 40
 _X32_BIT = 0x40000000

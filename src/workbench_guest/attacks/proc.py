@@ -58,7 +58,8 @@ _SETTINGS = {
 _LIMIT = 4096
 _POINTER = re.compile(r"\b(?:0x)?ffff[0-9a-f]{12}\b")
 _POINTERS = ("/proc/kallsyms", "/proc/modules", "/proc/self/wchan", "/proc/self/stack", "/proc/net/unix",
-             "/proc/timer_list", "/proc/vmallocinfo", "/proc/self/syscall", "/proc/net/tcp", "/proc/net/netlink")  # fmt: skip
+             "/proc/timer_list", "/proc/vmallocinfo", "/proc/self/syscall", "/proc/net/tcp",
+             "/proc/net/netlink")  # fmt: skip
 
 
 def _read(path: str, _given: Given) -> str:

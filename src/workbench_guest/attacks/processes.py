@@ -107,7 +107,7 @@ def descriptors(_given: Given) -> str:
 
 
 def _report_descriptor() -> int:
-    from workbench_guest.entries import attack as entry  # noqa: PLC0415  the runner imports this module
+    from workbench_guest.entries import attack as entry
 
     return entry.report_descriptor
 

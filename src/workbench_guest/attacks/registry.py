@@ -44,8 +44,8 @@ class Refused(Exception):
 class Given:
     """What the host lays out for the attacks; the canary itself is never among it."""
 
-    folder: str = "/tmp"  # noqa: S108  inside the sandbox
-    shm: str = "/dev/shm"  # noqa: S108  inside the sandbox
+    folder: str = "/tmp"
+    shm: str = "/dev/shm"
     files: str = "/mnt/files"
     secret_file: str = ""
     """a file of the host's that holds the canary"""

@@ -25,7 +25,10 @@ _ROOT_HANDLE = struct.pack("IiII", 8, 1, 2, 0)
 _CALLS: dict[str, tuple[str, tuple[tuple[Argument, ...], ...]]] = {
     "process_madvise": ("advise on another process's memory", ((_NOBODY, None, 0, 20, 0),)),
     "process_mrelease": ("take a dying process's memory", ((_NOBODY, 0),)),
-    "add_key": ("put a key into a keyring of the kernel's", ((b"user", b"workbench-proof", b"x", 1, _PROCESS_KEYRING),)),
+    "add_key": (
+        "put a key into a keyring of the kernel's",
+        ((b"user", b"workbench-proof", b"x", 1, _PROCESS_KEYRING),),
+    ),
     "request_key": ("find another user's key", ((b"user", b"workbench-proof-none", None, 0),)),
     "keyctl": ("look into a keyring", ((0, _PROCESS_KEYRING, 1),)),
     "io_uring_setup": ("open an io_uring, which goes around the filter", ((1, bytes(120)),)),

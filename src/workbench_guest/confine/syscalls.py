@@ -197,6 +197,27 @@ def clone_as_sibling(flags: int, cgroup: int | None = None) -> int:
     return result
 
 
+def fork_unfinished() -> int:
+    """os.fork, except that the child must call `finish_fork` before it runs anything but its own waiting.
+
+    Python's handlers in the child write to half a megabyte of pages; a child that may wait for hours before it is
+    given anything to do can have them copied then.
+    """
+    ctypes.pythonapi.PyOS_BeforeFork()
+    pid = int(_with_gil.fork())
+    if pid != 0:
+        code = ctypes.get_errno()
+        ctypes.pythonapi.PyOS_AfterFork_Parent()
+        if pid < 0:
+            raise OSError(code, f"fork: {os.strerror(code)}")
+    return pid
+
+
+def finish_fork() -> None:
+    """In the child of `fork_unfinished`, once."""
+    ctypes.pythonapi.PyOS_AfterFork_Child()
+
+
 _FSCONFIG, _FSPICK = 431, 433
 _FSPICK_EMPTY_PATH, _FSPICK_CLOEXEC = 8, 1
 _FSCONFIG_SET_STRING, _FSCONFIG_CMD_RECONFIGURE = 1, 7

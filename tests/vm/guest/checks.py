@@ -28,7 +28,7 @@ from workbench.images.build import find_image
 from workbench.images.recipe import load_recipe
 from workbench.model.ids import new_host_id, new_process_id, new_sandbox_id
 from workbench.model.process import Limit, ProcessExit, ProcessSpec
-from workbench.model.tier import STANDARD
+from workbench.model.tier import STANDARD, Tier
 
 _MIB = 2**20
 _GROUPS = Path("/sys/fs/cgroup")
@@ -94,9 +94,9 @@ def leftovers() -> list[str]:
     return [str(path) for path in _GROUPS.rglob(f"{GROUP_PREFIX}*")]
 
 
-def new_engine(data: Path, name: str = _NAME) -> NamespaceEngine:
+def new_engine(images: Path, data: Path, name: str) -> NamespaceEngine:
     """One that imports nothing beforehand: what is imported changes no limit and is slow in here."""
-    image = find_image(Path(os.environ["WORKBENCH_VM_IMAGES"]), load_recipe("python"))
+    image = find_image(images, load_recipe("python"))
     return NamespaceEngine(
         EngineOptions(
             image=dataclasses.replace(image, preload=()),
@@ -129,10 +129,11 @@ class Talk:
 class Checks:
     """All on one engine and one sandbox, in the order written: later ones build on earlier ones."""
 
-    def __init__(self, data: Path) -> None:
+    def __init__(self, images: Path, data: Path) -> None:
+        self._images = images
         self._data = data
         self._origin = own_group()
-        self._engine = new_engine(data)
+        self._engine = new_engine(images, data, _NAME)
         self._box: NamespaceSandbox | None = None
         self._talk: Talk | None = None
         self.failed = False
@@ -265,7 +266,7 @@ class Checks:
         return {"before_mib": before // _MIB, "after_mib": int(self._file("memory.current")) // _MIB}
 
     async def a_second_host_in_the_same_process_has_its_own_group(self) -> object:
-        second = new_engine(self._data / "second", f"{_NAME}-second")
+        second = new_engine(self._images, self._data / "second", f"{_NAME}-second")
         try:
             await second.start()
             expect(seen=second.limits.keeper.kind, wanted="cgroup v2")
@@ -282,7 +283,7 @@ class Checks:
     async def nothing_is_left_of_a_killed_host(self) -> object:
         """By its guardian, which is in the leaf itself and has to leave it first."""
         host = await asyncio.create_subprocess_exec(
-            sys.executable, __file__, "host", str(self._data / "killed"),
+            sys.executable, __file__, str(self._images), str(self._data / "killed"),
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE)  # fmt: skip
         assert host.stdin is not None
         assert host.stdout is not None
@@ -308,7 +309,7 @@ class Checks:
         aside.rmdir()
         return before
 
-    async def _fresh_box(self, tier: object = SMALL) -> None:
+    async def _fresh_box(self, tier: Tier = SMALL) -> None:
         spec = dataclasses.replace(self.box.spec, id=new_sandbox_id(), tier=tier)
         await self.box.aclose()
         self._box = await self._engine.create(spec)
@@ -344,7 +345,7 @@ class Checks:
         print(json.dumps({"check": check.__name__, "ok": ok, "seen": seen}), flush=True)
 
 
-async def be_a_host(data: Path) -> None:
+async def be_a_host(images: Path, data: Path) -> None:
     """A host with its guardian, once it is told to start, and for as long as it is left alive."""
     sys.stdin.readline()
     folder = DataFolder(data)
@@ -352,7 +353,7 @@ async def be_a_host(data: Path) -> None:
     run = folder.run_folder(new_host_id())
     run.path.mkdir()
     assert run.lock() is not None
-    engine = new_engine(data, run.group_name)
+    engine = new_engine(images, data, run.group_name)
     await engine.start()
     Guardian(folder, run.host)
     print(engine.limits.keeper.kind, flush=True)
@@ -360,11 +361,12 @@ async def be_a_host(data: Path) -> None:
 
 
 def main() -> None:
-    """Run all checks, and 1 if any failed; or be the host that one of them kills."""
-    if sys.argv[1:]:
-        asyncio.run(be_a_host(Path(sys.argv[2])))
+    """Given the images, run all checks, and 1 if any failed; given a data folder too, be the host that one kills."""
+    images, *data_folder = (Path(argument) for argument in sys.argv[1:])
+    if data_folder:
+        asyncio.run(be_a_host(images, data_folder[0]))
     with tempfile.TemporaryDirectory(prefix="workbench-vm-", dir="/dev/shm") as data:
-        checks = Checks(Path(data))
+        checks = Checks(images, Path(data))
         asyncio.run(checks.run())
     sys.exit(1 if checks.failed else 0)
 

@@ -61,7 +61,8 @@ class CgroupV1:
             for folder in self._folders.values():
                 folder.mkdir(exist_ok=True)
             trial = self.group("trial")
-            os.close(trial.open_to_join()[0])
+            for descriptor in trial.open_to_join():
+                os.close(descriptor)
             trial.remove()
         except OSError:
             self.close()
