@@ -23,7 +23,7 @@ from workbench.wire import host as wire
 _START_TIMEOUT_S = 240.0
 _PAUSE_S = 0.02
 _LAUNCH_TIMEOUT_S = 30.0
-# BARRIER: a host that a server starts must not inherit the server's keys; held by tests/host/test_start.py.
+# BARRIER: a host that a server starts must not inherit the server's keys; held by tests/host/test_life.py.
 _PASSED_ON = ("PATH", "HOME", "USER", "LANG", "TZ", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS")
 
 
