@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import subprocess
@@ -29,9 +30,11 @@ from tests.host.support import (
 )
 
 from workbench.data_folder import DataFolder
-from workbench.errors import HostUnavailable, NotFound
+from workbench.errors import Conflict, HostUnavailable, NotFound
 from workbench.host_client.connection import HostConnection
 from workbench.host_client.find import all_hosts, connect_or_start
+from workbench.images.build import image_folder
+from workbench.images.recipe import load_recipe
 from workbench.model.capability import Level
 from workbench.settings import Settings
 from workbench.wire import host as wire
@@ -136,6 +139,8 @@ async def test_the_death_of_a_zygote_costs_no_sandbox(host: HostConnection) -> N
 
 OLD_HOST = """
 import sys, os
+from workbench.images.build import image_folder
+from workbench.images.recipe import load_recipe
 from workbench.model.capability import Level
 from workbench.settings import Settings
 from workbench.host.main import main
@@ -220,3 +225,33 @@ async def test_a_second_host_in_one_data_folder_is_refused(host: HostConnection,
     assert "a host is active" in out + err
     assert [host.greeting.host] == [path.name for path in run_folders(settings)]
     assert len([pid for pid in host_pids(settings) if pid in all_pids()]) == 1
+
+
+async def test_a_new_image_is_used_from_then_on_and_living_sandboxes_keep_theirs(settings: Settings) -> None:
+    recipe = load_recipe("python")
+    built = image_folder(settings.images_dir, recipe)
+    mine = replace(settings, images_dir=settings.data_dir.parent / "images")
+    description = image_folder(mine.images_dir, recipe) / "image.json"
+    description.parent.mkdir(parents=True)
+    description.write_text((built / "image.json").read_text())
+    async with await connect_or_start(mine, os.environ) as host:
+        before = await make_sandbox(host)
+        assert await run_code(host, before, MARK) == b"None\n"
+        changed = json.loads(description.read_text())
+        changed["env"].append(["IMAGE_MARK", "second"])
+        description.write_text(json.dumps(changed))
+        await host.ask(wire.RefreshImage(), wire.Done)
+        assert await run_code(host, await make_sandbox(host), MARK) == b"second\n"
+        assert await run_code(host, before, MARK) == b"None\n"
+        assert len(zygotes((await status_of(host)).pid)) == 1, "the old zygote has drained"
+
+
+MARK = "import os; print(os.environ.get('IMAGE_MARK'))"
+
+
+async def test_one_mount_is_in_one_living_sandbox_at_a_time(host: HostConnection) -> None:
+    first = await make_sandbox(host, files="shared")
+    with pytest.raises(Conflict, match=f"mount shared is in use by sandbox {first}"):
+        await make_sandbox(host, files="shared")
+    await host.ask(wire.CloseSandbox(sandbox=first), wire.Done)
+    assert await run_code(host, await make_sandbox(host, files="shared"), "print(1)") == b"1\n"

@@ -53,10 +53,8 @@ def test_a_context_is_a_copy() -> None:
 
 
 def test_the_drawing_at_the_top_is_the_tree() -> None:
-    drawn: list[tuple[int, str]] = []
-    for line in (errors.__doc__ or "").splitlines():
-        if found := re.match(r"^    ([│├└─ ]*)([A-Z]\w+)\b", line):
-            drawn.append((len(found[1]) // 3, found[2]))
+    lines = (re.match(r"^    ([│├└─ ]*)([A-Z]\w+)\b", line) for line in (errors.__doc__ or "").splitlines())
+    drawn = [(len(line[1]) // 3, line[2]) for line in lines if line]
     assert drawn == _drawing(WorkbenchError, 0)
 
 

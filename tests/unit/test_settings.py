@@ -22,7 +22,9 @@ def test_without_variables_everything_has_a_default() -> None:
 
 
 def test_settings_survive_the_way_through_an_environment() -> None:
-    settings = Settings.from_env({"WORKBENCH_DATA_DIR": "/x", "WORKBENCH_POOL_SIZE": "7", "WORKBENCH_MIN_LEVEL": "strict"})
+    settings = Settings.from_env(
+        {"WORKBENCH_DATA_DIR": "/x", "WORKBENCH_POOL_SIZE": "7", "WORKBENCH_MIN_LEVEL": "strict"}
+    )
     assert Settings.from_env(settings.to_env()) == settings
 
 

@@ -13,6 +13,7 @@ from typing import Protocol
 
 from workbench.model.capability import Capability
 from workbench.model.ids import SandboxId
+from workbench.model.image import Image
 from workbench.model.process import ProcessExit, ProcessSpec, Stream, check_words
 from workbench.model.tier import Tier
 
@@ -175,6 +176,19 @@ class Engine(Protocol):
     @property
     def capabilities(self) -> tuple[Capability, ...]:
         """One for every Barrier, as found by `start`."""
+        ...
+
+    @property
+    def pooled(self) -> int:
+        """Sandboxes that are prepared and belong to nobody; 0 for an engine that keeps none."""
+        ...
+
+    async def change_image(self, image: Image) -> None:
+        """Make sandboxes from this image from now on; those that live keep theirs.
+
+        Raises:
+            IsolationTooWeak: the new one cannot be started; the old one stays in use.
+        """
         ...
 
     async def create(self, spec: SandboxSpec) -> Sandbox:

@@ -56,9 +56,11 @@ class ProcessEngine:
     """One per host."""
 
     name = "process"
+    pooled = 0
 
     def __init__(self, options: EngineOptions) -> None:
         self._options = options
+        self._image = options.image
         self._live: set[ProcessSandbox] = set()
         self._closed = False
 
@@ -73,6 +75,10 @@ class ProcessEngine:
         """None, one by one."""
         return tuple(Capability(barrier=barrier, grade=Grade.ABSENT, by="nothing") for barrier in Barrier)
 
+    async def change_image(self, image: Image) -> None:
+        """As the contract says."""
+        self._image = image
+
     async def create(self, spec: SandboxSpec) -> ProcessSandbox:
         """As the contract says."""
         spec.checked()
@@ -86,7 +92,7 @@ class ProcessEngine:
                 (folder / name).mkdir()
         except OSError as problem:
             raise SandboxUnavailable(f"no folder for the sandbox: {problem}", {"step": "make its folder"}) from problem
-        sandbox = ProcessSandbox(spec, folder, self._options.image, self._live.discard)
+        sandbox = ProcessSandbox(spec, folder, self._image, self._live.discard)
         self._live.add(sandbox)
         return sandbox
 
@@ -215,10 +221,10 @@ class ProcessSandbox:
         """As the contract says."""
         self._raise_if_gone()
         pids = proc.with_variable(self._marker)
-        memory = sum(proc.proportional_bytes(pid) for pid in pids)
-        self._peak = max(self._peak, memory)
+        used = sum(proc.memory(pid).proportional_bytes for pid in pids)
+        self._peak = max(self._peak, used)
         return Usage(
-            memory_bytes=memory,
+            memory_bytes=used,
             peak_memory_bytes=self._peak,
             cpu_s=self._spent_by_ended + sum(proc.cpu_seconds(pid) for pid in pids),
             processes=sum(proc.threads(pid) for pid in pids),

@@ -50,13 +50,18 @@ def unfinished(path: Path) -> list[Made]:
     for event in _events(path):
         if event.get("event") == "made":
             sandbox = SandboxId(str(event["sandbox"]))
-            alive[sandbox] = Made(sandbox=sandbox, pid=event.get("pid"), started=event.get("started"))
+            alive[sandbox] = Made(sandbox=sandbox, pid=_number(event, "pid"), started=_number(event, "started"))
         else:
             alive.pop(str(event.get("sandbox")), None)
     return list(alive.values())
 
 
-def _events(path: Path) -> list[dict[str, int | None]]:
+def _number(event: dict[str, str | int | None], name: str) -> int | None:
+    value = event.get(name)
+    return value if isinstance(value, int) else None
+
+
+def _events(path: Path) -> list[dict[str, str | int | None]]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except FileNotFoundError:

@@ -27,6 +27,7 @@ from workbench.images.build import find_image
 from workbench.images.recipe import load_recipe
 from workbench.model.capability import Level, shortfall
 from workbench.model.ids import new_host_id
+from workbench.model.image import Image
 from workbench.settings import Settings
 
 _log = logging.getLogger(__name__)
@@ -61,11 +62,14 @@ async def _serve(
     settings: Settings, data: DataFolder, run: RunFolder, active: int, ready: Callable[[RunFolder], None], version: str
 ) -> None:
     _raise_descriptor_limit()
-    image = find_image(settings.images_dir, load_recipe("python"))
+
+    def image() -> Image:
+        return find_image(settings.images_dir, load_recipe("python"))
+
     engine = make_engine(
         settings.engine,
         EngineOptions(
-            image=image,
+            image=image(),
             run_dir=run.path,
             files_root=data.files,
             group_name=run.group_name,
@@ -84,6 +88,7 @@ async def _serve(
             level=settings.min_level,
             spool_max_bytes=settings.spool_max_mib * 2**20,
             limits_by=_limits_by(engine),
+            find_image=image,
         )
         server = HostServer(service, data, run, version)
         await server.open()

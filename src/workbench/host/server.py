@@ -148,6 +148,8 @@ class HostServer:
                 return await service.wait(request)
             case wire.ForgetProcess():
                 return await service.forget(request)
+            case wire.RefreshImage():
+                return await service.refresh_image()
             case wire.Drain():
                 self._drain()
                 return wire.Done()

@@ -9,6 +9,7 @@ import os
 import shutil
 import time
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from workbench import __version__
@@ -19,6 +20,7 @@ from workbench.host.journal import Journal
 from workbench.host.spool import Spool
 from workbench.model.capability import Level
 from workbench.model.ids import ProcessId, SandboxId, mount_id, process_id, sandbox_id
+from workbench.model.image import Image
 from workbench.model.process import ProcessSpec
 from workbench.model.tier import tier_named
 from workbench.wire import host as wire
@@ -55,9 +57,19 @@ class HostService:
     """Owns the engine's sandboxes. One per host process."""
 
     def __init__(
-        self, *, engine: Engine, data: DataFolder, run: RunFolder, level: Level, spool_max_bytes: int, limits_by: str
+        self,
+        *,
+        engine: Engine,
+        data: DataFolder,
+        run: RunFolder,
+        level: Level,
+        spool_max_bytes: int,
+        limits_by: str,
+        find_image: Callable[[], Image],
     ) -> None:
         self._engine = engine
+        self._find_image = find_image
+        self._image = find_image()
         self._data = data
         self._run = run
         self._level = level
@@ -85,7 +97,7 @@ class HostService:
             limits_by=self._limits_by,
             uptime_s=time.monotonic() - self._started,
             sandboxes=len(self._sandboxes),
-            pooled=getattr(self._engine, "pooled", 0),
+            pooled=self._engine.pooled,
             draining=self.draining,
             warning="" if self._engine.name != "process" else "engine `process`: nothing is isolated",
             capabilities=tuple(
@@ -110,6 +122,7 @@ class HostService:
         if identity in self._sandboxes or identity in self._making:
             raise Conflict(f"there is a sandbox {identity} already", {"sandbox": identity})
         tier = tier_named(request.tier)
+        self._refuse_shared(request.files)
         folder = f"{self._run.ephemeral_prefix}{identity}" if request.files is None else _mount_folder(request.files)
         ephemeral = request.files is None
         path = self._data.files / folder
@@ -130,6 +143,12 @@ class HostService:
         self._journal.made(identity, sandbox.description.root_pid)
         hosted.follower = asyncio.create_task(self._follow(identity, hosted), name=f"until {identity} ends")
         return self._report(hosted)
+
+    def _refuse_shared(self, files: str | None) -> None:
+        for hosted in self._sandboxes.values():
+            if files is not None and hosted.files == files and not hosted.gone:
+                used_by = hosted.sandbox.description.id
+                raise Conflict(f"mount {files} is in use by sandbox {used_by}: close that one first", {"mount": files})
 
     async def _follow(self, identity: SandboxId, hosted: _Hosted) -> None:
         """Notice a sandbox that ends by itself. Its outputs stay until the client closes it."""
@@ -267,6 +286,14 @@ class HostService:
             with contextlib.suppress(SandboxUnavailable):
                 await running.process.signal(9)
             await _drop(running)
+        return wire.Done()
+
+    async def refresh_image(self) -> wire.Done:
+        """Use the image that is there now."""
+        image = self._find_image()
+        if image != self._image:
+            await self._engine.change_image(image)
+            self._image = image
         return wire.Done()
 
     async def aclose(self) -> None:

@@ -84,7 +84,7 @@ def _remove_groups(name: str) -> None:
 
 def _group_folders(name: str) -> list[Path]:
     """Our group in each mounted hierarchy, wherever in it the dead host was started."""
-    found = []
+    found: list[Path] = []
     for line in Path("/proc/self/mounts").read_text().splitlines():
         _, where, kind, *_ = line.split()
         if kind in ("cgroup", "cgroup2"):

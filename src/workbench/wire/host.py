@@ -233,6 +233,10 @@ class ForgetProcess(Request, frozen=True, kw_only=True):
     process: str
 
 
+class RefreshImage(Request, frozen=True, kw_only=True):
+    """Look for the image again: one was built. Sandboxes made from now on use it, those that live keep theirs."""
+
+
 class Drain(Request, frozen=True, kw_only=True):
     """Take no new sandboxes, make room for another host, and leave with the last sandbox."""
 
@@ -255,7 +259,7 @@ class Problem(Value, frozen=True, kw_only=True, tag=True):
 
 AnyRequest = (
     Hello | Status | CreateSandbox | DescribeSandbox | ListSandboxes | CloseSandbox | ChangeTier | MeasureSandbox
-    | StartProcess | WriteStdin | SignalProcess | ReadOutput | WaitProcess | ForgetProcess | Drain | Stop
+    | StartProcess | WriteStdin | SignalProcess | ReadOutput | WaitProcess | ForgetProcess | RefreshImage | Drain | Stop
 )  # fmt: skip
 AnyAnswer = (
     HelloAnswer | StatusAnswer | SandboxReport | SandboxList | UsageReport | OutputReport | ProcessReport | Done

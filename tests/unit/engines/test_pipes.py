@@ -60,7 +60,7 @@ async def test_running_out_of_descriptors_halfway_leaves_none_open(monkeypatch: 
             return real(flags)
         raise OSError(24, "Too many open files")
 
-    monkeypatch.setattr(pipes_module.os, "pipe2", scarce)
+    monkeypatch.setattr(os, "pipe2", scarce)
     with pytest.raises(OSError, match="Too many"):
         Pipes(stdin=True)
     assert _open() == before

@@ -34,7 +34,8 @@ def strange() -> Iterator[int]:
 def test_a_strange_name_does_not_hide_the_numbers(strange: int) -> None:
     assert proc.threads(strange) == 1
     assert proc.cpu_seconds(strange) >= 0
-    assert proc.resident_bytes(strange) > proc.proportional_bytes(strange) > 0
+    held = proc.memory(strange)
+    assert proc.resident_bytes(strange) > held.proportional_bytes > held.private_bytes > 0
 
 
 def test_a_process_is_found_by_the_whole_of_a_variable(strange: int) -> None:
@@ -54,4 +55,4 @@ def test_a_process_that_is_gone_counts_as_nothing() -> None:
     child.wait()
     gone = child.pid
     assert (proc.threads(gone), proc.cpu_seconds(gone), proc.resident_bytes(gone)) == (0, 0.0, 0)
-    assert proc.proportional_bytes(gone) == 0
+    assert proc.memory(gone) == proc.Memory()

@@ -15,7 +15,7 @@ GIB = 1024**3
 @pytest.mark.parametrize(
     ("tier", "size"),
     [(STANDARD, 1), (MEDIUM, 2), (LARGE, 4), (XLARGE, 8)],
-    ids=lambda value: getattr(value, "name", ""),
+    ids=list(TIERS),
 )
 def test_everything_but_the_files_grows_with_the_size(tier: Tier, size: int) -> None:
     assert (tier.vcpus, tier.memory_bytes, tier.processes) == (size, size * GIB, size * 256)

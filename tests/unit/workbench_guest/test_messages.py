@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from workbench_guest import messages
-from workbench_guest.messages import Bind, Exited, Message, SlotPlan, Start, ZygotePlan, decode, encode
+from workbench_guest.messages import Bind, Message, SlotPlan, Start, ZygotePlan, decode, encode
 
 KINDS: tuple[type[Any], ...] = typing.get_args(Message)
 EXITED = {
@@ -56,10 +56,11 @@ def test_every_kind_comes_back_as_it_went(kind: type[Any]) -> None:
 def test_no_field_takes_a_value_of_another_kind(kind: type[Any]) -> None:
     luck = random.Random(kind.__name__)
     whole = {name: _value(hint, luck) for name, hint in typing.get_type_hints(kind).items()}
+    wrong: list[Any] = [["a", {}], {"a": {}}, [[[1]]]]
     for field in dataclasses.fields(kind):
-        for wrong in (object, {"a": {}}, [[[1]]]):
-            fields = {**json.loads(encode(kind(**whole))), field.name: [wrong] if wrong is object else wrong}
-            with pytest.raises((ValueError, TypeError)):
+        for value in wrong:
+            fields = {**json.loads(encode(kind(**whole))), field.name: value}
+            with pytest.raises(ValueError, match=r"."):
                 decode(json.dumps(fields).encode())
 
 
@@ -78,14 +79,10 @@ def test_bytes_that_are_no_message_raise_value_error(data: bytes) -> None:
         decode(data)
 
 
-@pytest.mark.parametrize("value", [10**400, "1", None, [], True])
+@pytest.mark.parametrize("value", [10**400, "1", None, []])
 def test_a_number_that_is_too_large_or_none_is_refused(value: object) -> None:
-    fields = {**EXITED, "cpu_s": value}
-    if value is True:
-        assert decode(json.dumps(fields).encode()) == dataclasses.replace(_exited(), cpu_s=1.0)
-        return
     with pytest.raises(ValueError, match="not a message"):
-        decode(json.dumps(fields).encode())
+        decode(json.dumps({**EXITED, "cpu_s": value}).encode())
 
 
 def test_a_pair_must_be_a_pair() -> None:
@@ -93,8 +90,9 @@ def test_a_pair_must_be_a_pair() -> None:
         binds=(Bind(source="a", target="b"),), links=(("a", "b"),), texts=(), devices=(), preload=(), guest_root="g",
         staging="s", files_root="f",
     )  # fmt: skip
-    for wrong in ([["a"]], [["a", "b", "c"]], [[]], [["a", 1]]):
-        fields = {**json.loads(encode(plan)), "links": wrong}
+    wrong: list[Any] = [[["a"]], [["a", "b", "c"]], [[]], [["a", 1]]]
+    for links in wrong:
+        fields = {**json.loads(encode(plan)), "links": links}
         with pytest.raises(ValueError, match=r"."):
             decode(json.dumps(fields).encode())
     for wrong_bind in ({"source": 1, "target": "b"}, {"source": "a"}, {"source": "a", "target": "b", "more": "c"}):
@@ -141,7 +139,3 @@ def _junk(luck: random.Random, depth: int) -> Any:
     if luck.random() < 0.5:
         return [_junk(luck, depth - 1) for _ in range(luck.randrange(4))]
     return {luck.choice(["source", "target", "a", ""]): _junk(luck, depth - 1) for _ in range(luck.randrange(4))}
-
-
-def _exited() -> Exited:
-    return Exited(process="p", status=0, cpu_s=0.5, peak_bytes=1, scratch_free_bytes=1, scratch_free_inodes=1)

@@ -22,6 +22,7 @@ from workbench.engines.namespace.zygote import Zygote
 from workbench.engines.options import EngineOptions
 from workbench.errors import InvalidRequest, IsolationTooWeak, QuotaExceeded, SandboxUnavailable
 from workbench.model.capability import ISOLATION, Barrier, Capability, Grade
+from workbench.model.image import Image
 from workbench.model.tier import STANDARD, Tier
 from workbench_guest.messages import HOME, INSIDE_UID, SCRATCH, Furnish, Resize
 
@@ -41,6 +42,7 @@ class NamespaceEngine:
 
     def __init__(self, options: EngineOptions) -> None:
         self._options = options
+        self._image = options.image
         self._userns: int | None = None
         self._zygote: Zygote | None = None
         self._draining: list[Zygote] = []
@@ -128,12 +130,6 @@ class NamespaceEngine:
         """Slots that wait."""
         return len(self._pool)
 
-    @property
-    def zygote_pids(self) -> tuple[int, ...]:
-        """Of the current one and of those that still drain."""
-        zygotes = [*self._draining, *([self._zygote] if self._zygote else [])]
-        return tuple(zygote.pid for zygote in zygotes if zygote.check())
-
     async def create(self, spec: SandboxSpec) -> NamespaceSandbox:
         """As the contract says."""
         spec.checked()
@@ -191,7 +187,7 @@ class NamespaceEngine:
             spec=spec,
             slot=slot,
             limits_by=self.limits.keeper.kind,
-            base_env=base_environment(self._options.image, home=HOME, scratch=SCRATCH),
+            base_env=base_environment(slot.zygote.image, home=HOME, scratch=SCRATCH),
             cpus=self._cpus,
             resize=self._resize,
             on_gone=self._live.discard,
@@ -208,9 +204,10 @@ class NamespaceEngine:
         if files.stat().st_uid == owner:
             return
         os.chown(files, owner, owner)
-        for folder, folders, names in os.walk(files):
+        # By descriptors: a name may have become a link since it was listed.
+        for _, folders, names, descriptor in os.fwalk(files):
             for name in (*folders, *names):
-                os.chown(os.path.join(folder, name), owner, owner, follow_symlinks=False)
+                os.chown(name, owner, owner, dir_fd=descriptor, follow_symlinks=False)
 
     def _furnishing(self, slot: Slot, files: str, *, map_owner: bool, tier: Tier | None = None) -> Furnish:
         size = tier or STANDARD
@@ -245,12 +242,22 @@ class NamespaceEngine:
                 return current
             if current is not None and current.alive:
                 self._draining.append(current)
-            staging = self._options.run_dir / "root"
-            staging.mkdir(parents=True, exist_ok=True)
-            self._zygote = await Zygote.start(
-                self._options.image, staging=staging, files_root=self._options.files_root, userns=self._userns
-            )
+            self._zygote = await self._new_zygote(self._image)
             return self._zygote
+
+    async def change_image(self, image: Image) -> None:
+        """As the contract says. The old zygote drains: what it prepared is thrown away, what it made lives on."""
+        fresh = await self._new_zygote(image)
+        async with self._replacing:
+            if self._zygote is not None and self._zygote.alive:
+                self._draining.append(self._zygote)
+            self._zygote, self._image = fresh, image
+        await self._retire_zygotes()
+
+    async def _new_zygote(self, image: Image) -> Zygote:
+        staging = self._options.run_dir / "root"
+        staging.mkdir(parents=True, exist_ok=True)
+        return await Zygote.start(image, staging=staging, files_root=self._options.files_root, userns=self._userns)
 
     async def _prepare(self) -> Slot:
         for _ in range(_PREPARE_TRIES - 1):

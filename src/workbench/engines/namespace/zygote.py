@@ -24,7 +24,10 @@ _BOOT = "import sys; sys.path.insert(0, sys.argv[1]); from workbench_guest.zygot
 class Zygote:
     """Owned by the engine. `alive` turns false for good when the process is gone."""
 
-    def __init__(self, process: subprocess.Popen[bytes], channel: HostChannel, ready: ZygoteReady) -> None:
+    def __init__(
+        self, image: Image, process: subprocess.Popen[bytes], channel: HostChannel, ready: ZygoteReady
+    ) -> None:
+        self.image = image
         self._process = process
         self._channel = channel
         self._one_at_a_time = asyncio.Lock()
@@ -59,7 +62,7 @@ class Zygote:
             _end(process)
             channel.close()
             raise
-        return cls(process, channel, answer)
+        return cls(image, process, channel, answer)
 
     async def ask(self, request: Message, descriptors: tuple[int, ...] = ()) -> Done:
         """One request. A caller that is cancelled still waits for the answer, or the next one would be given it.

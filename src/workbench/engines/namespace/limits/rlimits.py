@@ -109,7 +109,7 @@ class RlimitGroup:
     def usage(self) -> Usage:
         """Summed over the tree; shared pages in proportion, less what the zygote brought."""
         pids = proc.tree(self._pid)
-        memory = max(0, sum(proc.proportional_bytes(pid) for pid in pids) - self._shared_bytes)
+        memory = self._charged([proc.memory(pid) for pid in pids])
         self._peak = max(self._peak, memory)
         # Whoever waits for a child inherits its count, so those that are gone are in here; only if nobody waited does
         # the sum fall, and what was spent stays spent.
@@ -120,6 +120,18 @@ class RlimitGroup:
             cpu_s=self._cpu_s,
             processes=sum(proc.threads(pid) for pid in pids),
         )
+
+    def _charged(self, tree: list[proc.Memory]) -> int:
+        """What is held here and not by the zygote. `tree` begins with pid 1, which shares all that can be shared.
+
+        A process that was executed shares nothing of it, but is counted as if: the error is in the agent's favour, and
+        never more than the zygote's own size.
+        """
+        if not tree:
+            return 0
+        share = max(0, tree[0].proportional_bytes - tree[0].private_bytes)
+        brought = min(self._shared_bytes, share * len(tree))
+        return max(0, sum(one.proportional_bytes for one in tree) - brought)
 
     def counters(self) -> Counters:
         """What the watchdog has done, and whether the tree stands at its process limit now."""
@@ -147,7 +159,8 @@ class RlimitGroup:
         used = self.usage().memory_bytes
         if used <= self._tier.memory_bytes:
             return
-        largest = max((pid for pid in pids if pid != self._pid), key=proc.proportional_bytes, default=None)
+        sizes = {pid: proc.memory(pid).proportional_bytes for pid in pids if pid != self._pid}
+        largest = max(sizes, key=sizes.__getitem__, default=None)
         if largest is not None:
             self._counters = Counters(memory_kills=self._counters.memory_kills + 1,
                                       process_refusals=self._counters.process_refusals)  # fmt: skip
