@@ -98,6 +98,10 @@ def _step_out(top: Path) -> None:
     """We may be in the leaf that we are about to remove."""
     with contextlib.suppress(OSError):
         if str(os.getpid()) in (top / "host" / "cgroup.procs").read_text().split():
+            # A divided group holds no process, so the parent is made whole again first; the very top has no type.
+            for group in (top, top.parent):
+                if (group / "cgroup.type").exists():
+                    (group / "cgroup.subtree_control").write_text("-memory -cpu -pids")
             (top.parent / "cgroup.procs").write_text(str(os.getpid()))
 
 

@@ -20,11 +20,14 @@ outer()
 _LEAVES_WORK_BEHIND = """\
 import atexit, threading, time
 atexit.register(lambda: print("handler"))
+main_is_over = threading.Event()
 def work():
+    main_is_over.wait()
     time.sleep(0.1)
     print("thread")
 threading.Thread(target=work).start()
 print("main")
+main_is_over.set()
 """
 _BREAKS_ITS_STREAMS = """\
 import sys

@@ -25,6 +25,16 @@ for _ in range({count}):
         time.sleep(1000)
 print("forked")
 """
+# Takes more than TINY has and keeps it until told: a watchdog may come to look only after a while.
+FILL = """\
+import time
+held = []
+for _ in range(40):
+    held.append(bytearray(b"x") * (8 * 2**20))
+    time.sleep(0.01)
+print("full", flush=True)
+input()
+"""
 _OPENS = "files = [open('/dev/null') for _ in range({count})]"
 
 
@@ -112,10 +122,12 @@ class LimitsContract:
     async def test_running_out_of_memory_is_named(self, engine: Engine, make_sandbox: MakeSandbox) -> None:
         """Only the process that took it ends, and the next has room again."""
         sandbox = await make_sandbox(tier=TINY)
-        done = await run(sandbox, code(_FILL_SLOWLY))
+        process = await sandbox.start(code(FILL, stdin=True))
         if grade(engine, Barrier.MEMORY) is Grade.ABSENT:
-            assert done.stdout == b"full\n"
+            async with Reading(process) as reading:
+                await reading.until(b"full\n")
             return
+        done = await finish(process)
         assert Limit.MEMORY in done.exit.limits, done
         assert not done.exit.lost
         assert (await run(sandbox, program("/bin/echo", "next"))).exit.limits == ()
@@ -188,16 +200,6 @@ class LimitsContract:
             waiting = asyncio.ensure_future(_next(chunks))
             await process.write_stdin(b"\n")
             assert (await waiting).data == b"failed\n"
-
-
-_FILL_SLOWLY = """\
-import time
-held = []
-for _ in range(40):
-    held.append(bytearray(b"x") * (8 * 2**20))
-    time.sleep(0.02)
-print("full")
-"""
 
 
 async def _next(chunks: AsyncIterator[OutputChunk]) -> OutputChunk:

@@ -308,7 +308,7 @@ def read_asked(body: bytes) -> Asked:
     """Raises: HostIncompatible if it is not a request that we know."""
     try:
         return _asked.decode(body)
-    except msgspec.MsgspecError as problem:
+    except (msgspec.MsgspecError, UnicodeDecodeError) as problem:
         raise HostIncompatible(f"not a request of protocol {PROTOCOL}: {problem}") from problem
 
 
@@ -316,5 +316,5 @@ def read_answered(body: bytes) -> Answered:
     """Raises: HostIncompatible if it is not an answer that we know."""
     try:
         return _answered.decode(body)
-    except msgspec.MsgspecError as problem:
+    except (msgspec.MsgspecError, UnicodeDecodeError) as problem:
         raise HostIncompatible(f"not an answer of protocol {PROTOCOL}: {problem}") from problem

@@ -24,7 +24,7 @@ _BACKSTAGE_FOLDERS = (BACKSTAGE_FILES, BACKSTAGE_SLOTS, BACKSTAGE_PROC, BACKSTAG
 # BARRIER: these files of /proc tell about the host, not about the sandbox; held by the `proc-*` rows of the proof.
 _MASKED_FILES = ("keys", "key-users", "kcore", "kallsyms", "kmsg", "timer_list", "sched_debug", "sysrq-trigger",
                  "latency_stats", "kpagecount", "kpageflags", "kpagecgroup", "config.gz", "vmallocinfo", "cmdline",
-                 "interrupts", "softirqs", "iomem", "ioports")  # fmt: skip
+                 "interrupts", "softirqs", "iomem", "ioports", "modules")  # fmt: skip
 _MASKED_FOLDERS = ("acpi", "scsi", "driver", "fs", "irq", "bus", "tty", "sysvipc")
 _QUIET = sys_.MS_NOSUID | sys_.MS_NODEV
 
