@@ -75,3 +75,34 @@ def make_engine_options(image: Image) -> MakeEngineOptions:
         )
 
     return make
+
+
+def listed_skips() -> list[str]:
+    """Names of tests that tests/SKIPS.md allows to be skipped."""
+    lines = (Path(__file__).parent / "SKIPS.md").read_text(encoding="utf-8").splitlines()
+    return [line.split("|")[1].strip().strip("`") for line in lines if line.startswith("| `")]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """A skip that nobody wrote down is a hole in the suite, and named as one."""
+    for report in unlisted(terminalreporter):
+        terminalreporter.write_line(f"SKIPPED BUT NOT LISTED in tests/SKIPS.md: {report.nodeid}", red=True)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """And fails the run."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if (
+        isinstance(reporter, pytest.TerminalReporter)
+        and unlisted(reporter)
+        and session.exitstatus == pytest.ExitCode.OK
+    ):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def unlisted(reporter: pytest.TerminalReporter) -> list[pytest.TestReport]:
+    """Skipped tests that the list does not name."""
+    allowed = listed_skips()
+    return [
+        report for report in reporter.stats.get("skipped", []) if not any(name in report.nodeid for name in allowed)
+    ]

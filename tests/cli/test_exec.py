@@ -8,9 +8,9 @@ import subprocess
 import sys
 
 import pytest
-
 from tests.host.conftest import settings
 from tests.host.support import eventually, output_of, workbench
+
 from workbench.settings import Settings
 
 pytestmark = pytest.mark.isolation
@@ -46,7 +46,8 @@ def test_exit_codes_say_what_happened(settings: Settings) -> None:
 
 
 def test_a_time_limit_is_kept_and_told_even_against_code_that_ignores_signals(settings: Settings) -> None:
-    stubborn = "import signal, time\nfor n in (2, 15): signal.signal(n, signal.SIG_IGN)\nprint('x', flush=True)\ntime.sleep(99)"
+    deaf = "import signal, time\nfor n in (2, 15): signal.signal(n, signal.SIG_IGN)"
+    stubborn = f"{deaf}\nprint('x', flush=True)\ntime.sleep(99)"
     code, out, err = run(settings, "--timeout", "0.5", stubborn)
     assert (code, out) == (124, "x\n")
     assert "time limit of 0.5 s reached" in err
@@ -89,7 +90,11 @@ def test_an_interrupt_reaches_the_code_and_its_output_is_kept(settings: Settings
 def test_a_misspelt_setting_is_refused_before_anything_starts(settings: Settings) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "workbench", "exec", "1"],
-        env={**os.environ, **settings.to_env(), "WORKBENCH_POOLSIZE": "1"}, capture_output=True, timeout=60, check=False)  # fmt: skip
+        env={**os.environ, **settings.to_env(), "WORKBENCH_POOLSIZE": "1"},
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
     assert done.returncode == 125
     assert b"did you mean WORKBENCH_POOL_SIZE?" in done.stderr
     assert not settings.data_dir.exists()

@@ -8,8 +8,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-
 from tests.host.conftest import host, settings
+
 from workbench.host_client.connection import HostConnection
 from workbench.settings import Settings
 from workbench.wire import host as wire

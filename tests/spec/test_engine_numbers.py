@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 import pytest
-
 from bench.engine import at_once, memory_slope_mib
+
 from workbench.settings import Settings
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]

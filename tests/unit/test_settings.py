@@ -29,7 +29,7 @@ def test_settings_survive_the_way_through_an_environment() -> None:
 
 
 def test_a_misspelt_name_is_refused_with_a_suggestion() -> None:
-    with pytest.raises(InvalidSetting, match="no such setting: WORKBENCH_POOLSIZE; did you mean WORKBENCH_POOL_SIZE?"):
+    with pytest.raises(InvalidSetting, match="no such setting: WORKBENCH_POOLSIZE; did you mean WORKBENCH_POOL_SIZE"):
         Settings.from_env({"WORKBENCH_POOLSIZE": "3"})
 
 

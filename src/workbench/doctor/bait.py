@@ -37,10 +37,11 @@ class Victims:
         self.for_target = self._start(f"{marker}-target")
 
     def _start(self, word: str) -> subprocess.Popen[bytes]:
-        waits = "import signal; signal.pause()"
+        # Its input ends with us, whatever ends us, and so does it.
+        waits = "import sys; sys.stdin.read()"
         process = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", waits, word], env={}, stdin=subprocess.DEVNULL, start_new_session=True
-        )
+            [sys.executable, "-I", "-S", "-c", waits, word], env={}, stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)  # fmt: skip
         self._made.append(process)
         return process
 
@@ -48,7 +49,7 @@ class Victims:
         """End them."""
         for process in self._made:
             process.kill()
-            process.wait()
+            process.communicate()
 
 
 class Place:

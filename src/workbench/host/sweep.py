@@ -70,7 +70,7 @@ def _kill_marked(sandboxes: set[str]) -> None:
 
 def _remove_groups(name: str) -> None:
     """In every hierarchy: thaw, kill, wait, remove."""
-    for top in _group_folders(name):
+    for top in group_folders(name, _group_mounts()):
         _step_out(top)
         deadline = time.monotonic() + _GONE_TIMEOUT_S
         while top.is_dir() and time.monotonic() < deadline:
@@ -82,16 +82,21 @@ def _remove_groups(name: str) -> None:
                 time.sleep(_PAUSE_S)
 
 
-def _group_folders(name: str) -> list[Path]:
-    """Our group in each mounted hierarchy, wherever in it the dead host was started."""
-    found: list[Path] = []
-    for line in Path("/proc/self/mounts").read_text().splitlines():
-        _, where, kind, *_ = line.split()
-        if kind in ("cgroup", "cgroup2"):
-            # Bounded: sessions and services nest a few levels deep, and ours lies directly below one of them.
-            for pattern in (name, f"*/{name}", f"*/*/{name}", f"*/*/*/{name}", f"*/*/*/*/{name}", f"*/*/*/*/*/{name}"):
-                found.extend(Path(where).glob(pattern))
-    return list(dict.fromkeys(found))
+def _group_mounts() -> list[str]:
+    lines = [line.split() for line in Path("/proc/self/mounts").read_text().splitlines()]
+    return [where for _, where, kind, *_ in lines if kind in ("cgroup", "cgroup2")]
+
+
+def group_folders(name: str, hierarchies: list[str]) -> list[Path]:
+    """The group of that name in each hierarchy, wherever in it the dead host was started."""
+    found: dict[Path, None] = {}
+    for top in hierarchies:
+        # `walk`, not `glob`: groups of others come and go meanwhile, and what vanishes is passed over.
+        for folder, folders, _ in os.walk(top):
+            if name in folders:
+                found[Path(folder, name)] = None
+            folders[:] = [child for child in folders if child != name]
+    return list(found)
 
 
 def _step_out(top: Path) -> None:

@@ -119,6 +119,8 @@ def _full_sockets() -> int:
     ready_read, ready_write = os.pipe()
     pid = os.fork()
     if pid == 0:
+        # Above all the pipe on which the attack waits for the end of the process that forked us.
+        os.closerange(3, ready_write)
         pairs, taken, block = [], 0, bytes(64 * 1024)
         while taken < _STEP:
             pairs.append(socket.socketpair())

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import threading
 from pathlib import Path
 
 from workbench.data_folder import DataFolder, RunFolder
 from workbench.host.journal import start_time
-from workbench.host.sweep import sweep, sweep_all
+from workbench.host.sweep import group_folders, sweep, sweep_all
 from workbench.model.ids import HostId
 
 
@@ -78,3 +79,26 @@ def test_a_socket_link_of_another_host_is_left_alone(tmp_path: Path) -> None:
     data.socket.symlink_to("hosts/h-alive/host.sock")
     sweep(data, run)
     assert data.socket.is_symlink()
+
+
+def test_groups_of_others_that_vanish_meanwhile_do_not_stop_the_search(tmp_path: Path) -> None:
+    """A guardian once died of a group that another test had just removed, and left its own behind."""
+    (tmp_path / "session" / "workbench-h-1").mkdir(parents=True)
+    over = threading.Event()
+
+    def come_and_go() -> None:
+        while not over.is_set():
+            for n in range(20):
+                (tmp_path / f"other{n}" / "inner").mkdir(parents=True)
+            for n in range(20):
+                (tmp_path / f"other{n}" / "inner").rmdir()
+                (tmp_path / f"other{n}").rmdir()
+
+    stirring = threading.Thread(target=come_and_go)
+    stirring.start()
+    try:
+        for _ in range(300):
+            assert group_folders("workbench-h-1", [str(tmp_path)]) == [tmp_path / "session" / "workbench-h-1"]
+    finally:
+        over.set()
+        stirring.join()
