@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import gc
+import itertools
 import os
 import shutil
 import subprocess
@@ -148,7 +149,7 @@ def available_kib() -> int:
 
 
 async def memory_slope_mib(settings: Settings, count: int) -> float:
-    """What one more sandbox costs, by a line through MemAvailable while `count` are made."""
+    """What one more sandbox costs, by the slope of MemAvailable while `count` are made."""
     async with host(settings, pool_size=0) as connection:
         for _ in range(5):
             _, sandbox = await first_answer(connection)
@@ -164,9 +165,9 @@ async def memory_slope_mib(settings: Settings, count: int) -> float:
             await connection.ask(wire.CreateSandbox(sandbox=sandbox), wire.SandboxReport)
             made.append(sandbox)
         await asyncio.gather(*(close(connection, sandbox) for sandbox in made))
-    mean_x = sum(x for x, _ in points) / len(points)
-    mean_y = sum(y for _, y in points) / len(points)
-    return -sum((x - mean_x) * (y - mean_y) for x, y in points) / sum((x - mean_x) ** 2 for x, _ in points)
+    # The median of all pairs: another program that starts or ends in between moves one step, and not the line.
+    slopes = [(y1 - y2) / (x2 - x1) for (x1, y1), (x2, y2) in itertools.combinations(points, 2)]
+    return p50(slopes)
 
 
 async def at_once(settings: Settings, count: int) -> tuple[int, float]:

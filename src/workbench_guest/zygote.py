@@ -82,6 +82,7 @@ def main() -> None:
     gc.collect()
     # Without this the first collection in a child touches, and so copies, every page.
     gc.freeze()
+    _join_heap_pages()
     threads = len(os.listdir(f"{root.BACKSTAGE_PROC}/{os.getpid()}/task"))
     control.send(ZygoteReady(resident_bytes=_resident_bytes(), threads=threads))
     Zygote(control).serve()
@@ -102,6 +103,17 @@ def _look_inside(outside: str, inside: str) -> None:
     for name, module in list(sys.modules.items()):
         if name.partition(".")[0] == workbench_guest.__name__ and hasattr(module, "__path__"):
             module.__path__ = [f"{inside}/{name.replace('.', '/')}"]
+
+
+def _join_heap_pages() -> None:
+    """Everything that was imported lies still from now on, and is about to be forked many times."""
+    with open(f"{root.BACKSTAGE_PROC}/self/maps", encoding="utf-8") as file:
+        lines = file.read().splitlines()
+    for line in lines:
+        span, rights, _, _, _, *name = line.split(None, 5)
+        if rights == "rw-p" and name in ([], ["[heap]"]):
+            start, end = (int(address, 16) for address in span.split("-"))
+            sys_.join_pages(start, end)
 
 
 def _resident_bytes() -> int:

@@ -26,7 +26,7 @@ from workbench_guest.confine.seccomp import DENIED
 
 pytestmark = [pytest.mark.isolation, pytest.mark.timeout(300)]
 
-# Measured here: 236 as root and 196 as an ordinary user, who lacks the rights for the other controls.
+# Measured here: 235 as root and 193 as an ordinary user, who lacks the rights for the other controls.
 _LEAST_COUNTED_AS_ROOT, _LEAST_COUNTED_AS_USER = 220, 180
 # What an engine without walls must be found guilty of, whoever runs it.
 _CERTAIN_WITHOUT_WALLS = (

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import workbench_guest
-from workbench.contracts.engine import Sandbox
+from workbench.contracts.engine import Process, Sandbox
 from workbench.doctor.rows import Result
 from workbench.errors import WorkbenchError
 from workbench.model.ids import new_process_id
@@ -22,7 +22,7 @@ from workbench_guest.attacks.registry import Given, Outside
 
 # Far above what all attacks of one run need; a run that hangs must still end.
 RUN_TIMEOUT_S = 240.0
-_COMPLAINT_BYTES = 4096
+_LAST_WORDS_S = 1.0
 _GUEST_ROOT = str(Path(workbench_guest.__file__).resolve().parent.parent)
 _BOOT = "import sys; sys.path.insert(0, sys.argv[1]); from workbench_guest.attacks.control import main; main()"
 
@@ -52,18 +52,20 @@ def _results(output: bytes) -> dict[str, Result]:
 
 async def run_inside(sandbox: Sandbox, orders: list[Order]) -> dict[str, Result]:
     """In a fork of the sandbox's warm interpreter. An attack that ended the sandbox, or came after, is lost."""
-    output, complaint = b"", b""
+    said = {Stream.STDOUT: b"", Stream.STDERR: b""}
     try:
         async with asyncio.timeout(RUN_TIMEOUT_S):
             process = await sandbox.start(
                 ProcessSpec(id=new_process_id(), entry="attack", payload=_payload(orders), cwd="/tmp")
             )
-            async for chunk in process.output():
-                if chunk.stream is Stream.STDOUT:
-                    output += chunk.data
-                else:
-                    complaint = (complaint + chunk.data)[-_COMPLAINT_BYTES:]
-            ended = await process.wait()
+            reading = asyncio.create_task(_read(process, said))
+            try:
+                ended = await process.wait()
+                # What an attack left running keeps the streams open; it ends with the sandbox.
+                await asyncio.wait([reading], timeout=_LAST_WORDS_S)
+            finally:
+                reading.cancel()
+                await asyncio.wait([reading])
     except (TimeoutError, WorkbenchError) as problem:
         missing = Result(end="broken", detail=f"the attacks did not run: {problem or 'out of time'}")
     else:
@@ -72,9 +74,14 @@ async def run_inside(sandbox: Sandbox, orders: list[Order]) -> dict[str, Result]
         elif Limit.MEMORY in ended.limits:
             missing = Result(end="ended", detail="the process was ended: out of memory")
         else:
-            missing = Result(end="broken", detail=f"no result: {_last_line(complaint)} ({ended})")
-    results = _results(output)
+            missing = Result(end="broken", detail=f"no result: {_last_line(said[Stream.STDERR])} ({ended})")
+    results = _results(said[Stream.STDOUT])
     return {order.name: results.get(order.name, missing) for order in orders}
+
+
+async def _read(process: Process, said: dict[Stream, bytes]) -> None:
+    async for chunk in process.output():
+        said[chunk.stream] += chunk.data
 
 
 def _last_line(text: bytes) -> str:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 
 from workbench_guest.attacks.registry import Given, Judge, Measured, Outside, Refused, attack
+from workbench_guest.confine import syscalls as sys_
 
 _HOST, _FRESH = (Outside.PLAIN,), (Outside.NAMESPACES,)
 _STEP = 16 << 20
@@ -36,6 +37,7 @@ def _bomb(given: Given, take: Take) -> Measured:
     pid = os.fork()
     if pid == 0:
         os.close(read)
+        sys_.prctl(sys_.PR_SET_PDEATHSIG, signal.SIGKILL)
         _take_until(given, take, write)
     os.close(write)
     steps = 0
@@ -121,6 +123,7 @@ def _full_sockets() -> int:
     if pid == 0:
         # Above all the pipe on which the attack waits for the end of the process that forked us.
         os.closerange(3, ready_write)
+        sys_.prctl(sys_.PR_SET_PDEATHSIG, signal.SIGKILL)
         pairs, taken, block = [], 0, bytes(64 * 1024)
         while taken < _STEP:
             pairs.append(socket.socketpair())

@@ -48,6 +48,20 @@ _libc = ctypes.CDLL(None, use_errno=True)
 _with_gil = ctypes.PyDLL(None, use_errno=True)
 
 
+_HUGE_PAGE, _MADV_COLLAPSE = 2 * 1024 * 1024, 25
+
+
+def join_pages(start: int, end: int) -> int:
+    """Put the memory between two addresses into huge pages, where it fills them; how many could be made.
+
+    A fork copies one entry for a huge page where it copied 512: a third of its time for a warm interpreter. Needs
+    Linux 6.1; where it fails nothing changes.
+    """
+    first, last = -(-start // _HUGE_PAGE), end // _HUGE_PAGE
+    pages = [ctypes.c_void_p(page * _HUGE_PAGE) for page in range(first, last)]
+    return sum(_libc.madvise(page, ctypes.c_size_t(_HUGE_PAGE), _MADV_COLLAPSE) == 0 for page in pages)
+
+
 def number(name: str) -> int:
     """The number of a call on this machine.
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from workbench_guest import afterfork
 from workbench_guest.attacks.registry import Attack, Given, Measured, Refused, all_attacks
+from workbench_guest.confine import syscalls as sys_
 
 # In an attack's process: where it reports to. The row on leftover descriptors must not take it for one.
 report_descriptor = -1
@@ -83,6 +84,8 @@ def _attack(attack: Attack, given: Given, report: int) -> None:
     report_descriptor = report
     try:
         os.setsid()
+        # If a limit ends the runner, what it started ends too.
+        sys_.prctl(sys_.PR_SET_PDEATHSIG, signal.SIGKILL)
         result = _outcome(attack, given)
         result["detail"] = str(result["detail"])[:_DETAIL_CHARACTERS]
         os.write(report, json.dumps(result).encode())
