@@ -37,10 +37,8 @@ _TOO_LATE = (
     "`watched`, and level `strict` refuses to start"
 )
 _KERNELS = "messages that nobody reads are the kernel's memory, which only a control group counts"
-_BESIDES = "/tmp and /dev/shm have caps of their own, 3/4 of the tier together, beside the memory that is watched"
 # Only where the engine grades the barrier as watched; where the kernel enforces it, these rows must hold.
 ACCEPTED_WHERE_WATCHED: dict[str, tuple[Barrier, str]] = {
     "memory-bomb": (Barrier.MEMORY, _NO_GROUP + _TOO_LATE),
     "memory-bomb-sockets": (Barrier.MEMORY, _NO_GROUP + _KERNELS),
-    "memory-bomb-files": (Barrier.MEMORY, _NO_GROUP + _BESIDES),
 }

@@ -52,6 +52,7 @@ class Slot:
         finally:
             os.close(pidfd)
             self.channel.close()
+            self.group.count_folders([])
             for descriptor in self.descriptors:
                 os.close(descriptor)
             self.descriptors = []
@@ -140,6 +141,7 @@ async def _until_ready(slot: Slot) -> None:
         raise SandboxUnavailable(f"{answer.step}: {answer.error}", {"step": answer.step})
     assert isinstance(answer, SlotReady)
     slot.steps_ms = answer.steps_ms
+    slot.group.count_folders(slot.descriptors[1:])
 
 
 async def end_process(pid: int, pidfd: int) -> None:

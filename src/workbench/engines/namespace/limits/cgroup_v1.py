@@ -114,9 +114,15 @@ class CgroupV1Group:
     def adopt(self, pid: int) -> None:
         """It joins by itself."""
 
+    def count_folders(self, folders: list[int]) -> None:
+        """The kernel charges their pages to the group."""
+
     def apply(self, tier: Tier) -> None:
         """Memory first: it is the one that can be refused."""
         self._limit_memory(tier)
+        # Buffers of TCP have a count of their own in version 1, outside of the memory limit.
+        if (sockets := self._memory / "memory.kmem.tcp.limit_in_bytes").exists():
+            files.write(sockets, tier.memory_bytes // 4)
         files.write(self._pids / "pids.max", tier.processes)
         files.write(self._cpu / "cpu.cfs_period_us", _PERIOD_US)
         files.write(self._cpu / "cpu.cfs_quota_us", _PERIOD_US * min(tier.vcpus, self._cpus))

@@ -168,6 +168,9 @@ class CgroupV2Group:
     def adopt(self, pid: int) -> None:
         """It was born inside."""
 
+    def count_folders(self, folders: list[int]) -> None:
+        """The kernel charges their pages to the group."""
+
     def apply(self, tier: Tier) -> None:
         """Memory first: it is the one that can be refused."""
         self._limit_memory(tier)

@@ -44,6 +44,13 @@ class LimitGroup(Protocol):
         """Told once, when pid 1 exists, with its pid on the host."""
         ...
 
+    def count_folders(self, folders: list[int]) -> None:
+        """Told once, when they are mounted: folders whose files are the sandbox's memory, as descriptors.
+
+        They stay the caller's, who closes them when the sandbox has ended.
+        """
+        ...
+
     def apply(self, tier: Tier) -> None:
         """Hold the sandbox to `tier` from now on.
 

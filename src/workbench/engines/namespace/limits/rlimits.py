@@ -64,6 +64,7 @@ class RlimitGroup:
         self._pid = 0
         self._tier: Tier | None = None
         self._counters = Counters()
+        self._folders: list[int] = []
         self._peak = 0
         self._cpu_s = 0.0
 
@@ -79,6 +80,18 @@ class RlimitGroup:
     def adopt(self, pid: int) -> None:
         """The root of the tree that is watched."""
         self._pid = pid
+
+    def count_folders(self, folders: list[int]) -> None:
+        """No process holds what lies in them, so they are asked themselves."""
+        self._folders = folders
+
+    def _in_folders(self) -> int:
+        used = 0
+        for folder in self._folders:
+            with contextlib.suppress(OSError):
+                space = os.statvfs(folder)
+                used += (space.f_blocks - space.f_bfree) * space.f_frsize
+        return used
 
     def apply(self, tier: Tier) -> None:
         """Check, then set the affinity and the soft process limit of everything inside."""
@@ -107,9 +120,9 @@ class RlimitGroup:
         self._cpus = set()
 
     def usage(self) -> Usage:
-        """Summed over the tree; shared pages in proportion, less what the zygote brought."""
+        """Summed over the tree; shared pages in proportion, less what the zygote brought; with files in memory."""
         pids = proc.tree(self._pid)
-        memory = self._charged([proc.memory(pid) for pid in pids])
+        memory = self._charged([proc.memory(pid) for pid in pids]) + self._in_folders()
         self._peak = max(self._peak, memory)
         # Whoever waits for a child inherits its count, so those that are gone are in here; only if nobody waited does
         # the sum fall, and what was spent stays spent.
@@ -150,7 +163,7 @@ class RlimitGroup:
         if threads > self._tier.processes * 1.5:
             return f"too many processes: {threads} of {self._tier.processes}"
         # The cheap number counts shared pages in full; only if that is too much is the exact one worth its price.
-        if sum(proc.resident_bytes(pid) for pid in pids) > self._tier.memory_bytes:
+        if sum(proc.resident_bytes(pid) for pid in pids) + self._in_folders() > self._tier.memory_bytes:
             self._end_largest_if_over(pids)
         return None
 
