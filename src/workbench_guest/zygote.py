@@ -62,6 +62,9 @@ def main() -> None:
     if userns:
         enter_user_namespace(int(userns[0]))
     sys_.prctl(sys_.PR_SET_PDEATHSIG, signal.SIGKILL)
+    # A shell starts background jobs with these ignored, and so perhaps the host; programs inside would inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
     control = Channel(socket.socket(fileno=int(control_fd)))
     received = control.receive()
     if received is None or not isinstance(received[0], ZygotePlan):

@@ -67,6 +67,7 @@ class ProcessEngine:
     async def start(self) -> None:
         """As the contract says; nothing can be too weak for an engine that promises nothing."""
         _log.warning("the process engine was asked for: %s", WARNING)
+        _pass_on_no_ignored_signals()
         self._options.files_root.mkdir(parents=True, exist_ok=True)
         self._options.run_dir.mkdir(parents=True, exist_ok=True)
 
@@ -302,6 +303,13 @@ def _executed(argv: tuple[str, ...], env: dict[str, str], cwd: Path, pipes: Pipe
 def _reaped(pid: int) -> tuple[int, resource.struct_rusage]:
     _, status, used = os.wait4(pid, os.WNOHANG)
     return status, used
+
+
+def _pass_on_no_ignored_signals() -> None:
+    """A shell starts background jobs with interrupts ignored, and programs inherit that; a handler they do not."""
+    for number in (signal.SIGINT, signal.SIGQUIT):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, lambda _number, _frame: None)
 
 
 async def _signal_group(pid: int, number: int) -> None:

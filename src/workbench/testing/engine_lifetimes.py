@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -197,6 +198,25 @@ class FootprintContract:
         assert (files / "kept").read_text() == "kept"
         assert _footprint() == before
         assert sorted(os.listdir(files_root.parent)) == entries
+
+    async def test_programs_can_be_interrupted_although_their_host_ignores_interrupts(
+        self, make_engine: MakeEngine, files_root: Path
+    ) -> None:
+        """As one that a shell started in the background does; what is ignored is inherited by default."""
+        before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGQUIT)}
+        files = files_root / "ignoring"
+        files.mkdir()
+        engine = make_engine()
+        try:
+            await engine.start()
+            sandbox = await engine.create(SandboxSpec(id=new_sandbox_id(), tier=STANDARD, files=files))
+            for number in before:
+                done = await run(sandbox, shell(f"kill -{number.value} $$; echo survived"))
+                assert (done.exit.signal, done.stdout) == (number, b"")
+        finally:
+            await engine.aclose()
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
 
 async def _once(engine: Engine) -> None:
