@@ -170,6 +170,17 @@ async def memory_slope_mib(settings: Settings, count: int) -> float:
     return p50(slopes)
 
 
+async def steady_memory_slope_mib(settings: Settings, count: int) -> float:
+    """The middle of three. MemAvailable is the whole machine's: a slope that cannot be is measured again."""
+    slopes: list[float] = []
+    for _ in range(9):
+        if (slope := await memory_slope_mib(settings, count)) > 0:
+            slopes.append(slope)
+        if len(slopes) == 3:
+            return p50(slopes)
+    raise AssertionError("the machine is too busy to measure memory on")
+
+
 async def at_once(settings: Settings, count: int) -> tuple[int, float]:
     """How many of `count` asked for together answered, and how long the last one took."""
     async with host(settings) as connection:
@@ -230,7 +241,7 @@ async def measure(settings: Settings, *, quick: bool) -> list[Row]:
             notes=f"two forks and one set of namespaces are needed: {2 * fork + unshare:.1f} ms of floor",
         ),
     ]  # fmt: skip
-    slope = await memory_slope_mib(settings, many)
+    slope = await steady_memory_slope_mib(settings, many)
     rows.append(Row(
         what=f"private memory a sandbox adds (slope of MemAvailable over {many})",
         seen=f"{slope:.2f} MB", must="6 MB", aim="4 MB", passed=slope <= 6, aimed=slope <= 4, fatal=True,

@@ -17,14 +17,15 @@ MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
     "model": {"errors"},
     "contracts": {"errors", "model"},
-    "engines": INNER,
+    "guest_trees": set(),
+    "engines": {*INNER, "guest_trees"},
     "images": {"errors", "model"},
     "wire": {"errors", "model"},
     "settings": {"errors", "model"},
     "data_folder": {"errors", "model"},
-    "host": {*INNER, "wire", "engines", "images", "settings", "data_folder"},
+    "host": {*INNER, "wire", "engines", "images", "settings", "data_folder", "guest_trees"},
     "host_client": {"errors", "model", "wire", "settings", "data_folder"},
-    "doctor": {*INNER, "engines", "images"},
+    "doctor": {*INNER, "engines", "images", "guest_trees"},
     "testing": INNER,
 }
 # The command line puts everything together.

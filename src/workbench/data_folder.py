@@ -4,6 +4,7 @@
 <data>/active.lock          held by the active host
 <data>/hosts/<id>/          one host: lock, host.sock, journal.jsonl, spool/, root/
 <data>/files/<mount>/       what /mnt/files shows; outlives hosts
+<data>/mounts/<mount>.lock  held while a sandbox uses the mount
 <data>/losses.jsonl         sandboxes that ended with their host
 """
 
@@ -15,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from workbench.model.ids import HostId
+from workbench.model.ids import HostId, MountId
 
 SOCKET = "host.sock"
 GROUP_PREFIX = "workbench-"
@@ -33,7 +34,7 @@ class DataFolder:
         """Create it for its owner alone: parents of every session's files."""
         self.path.mkdir(parents=True, exist_ok=True)
         self.path.chmod(0o700)
-        for folder in (self.hosts, self.files):
+        for folder in (self.hosts, self.files, self.mounts):
             folder.mkdir(exist_ok=True)
             folder.chmod(0o700)
 
@@ -46,6 +47,15 @@ class DataFolder:
     def files(self) -> Path:
         """Mounts."""
         return self.path / "files"
+
+    @property
+    def mounts(self) -> Path:
+        """A lock for each mount that is in use, held by the host that uses it."""
+        return self.path / "mounts"
+
+    def use_mount(self, mount: MountId) -> int | None:
+        """The lock that says so, to be kept open; None while any host's sandbox uses it."""
+        return take_lock(self.mounts / f"{mount}.lock")
 
     @property
     def socket(self) -> Path:
@@ -114,8 +124,11 @@ class RunFolder:
 
 
 def take_lock(path: Path) -> int | None:
-    """A descriptor that holds the lock until it is closed, or None if someone else does."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    """A descriptor that holds the lock until it is closed; None if someone else does, or its folder is gone."""
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except FileNotFoundError:
+        return None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -14,7 +14,6 @@ from workbench.errors import InvalidSetting
 from workbench.model.capability import Level
 
 PREFIX = "WORKBENCH_"
-# Data folders are named after the mount points they hold; the socket's own path is not limited by this.
 _ENGINES = ("namespace", "process")
 _LOG_LEVELS = ("debug", "info", "warning", "error")
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -98,3 +101,54 @@ def test_a_misspelt_setting_is_refused_before_anything_starts(settings: Settings
     assert done.returncode == 125
     assert b"did you mean WORKBENCH_POOL_SIZE?" in done.stderr
     assert not settings.data_dir.exists()
+
+
+def test_a_reader_that_comes_late_gets_every_byte(settings: Settings) -> None:
+    command = workbench(settings, "exec", "for n in range(1_000_000): print('line', n)")
+    assert command.stdout is not None
+    assert command.stdout.read(1) == b"l"
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        # The code ends within this time; what it printed waits for us, in a pipe and in the spool.
+        command.wait(6)
+    rest = command.stdout.read()
+    assert b"l" + rest == b"".join(b"line %d\n" % n for n in range(1_000_000))
+    output_of(command)
+    assert command.returncode == 0
+
+
+def test_a_reader_that_has_seen_enough_ends_the_code_without_noise(settings: Settings) -> None:
+    command = workbench(settings, "exec", "import time\nwhile True: print('x' * 1000)")
+    assert command.stdout is not None
+    command.stdout.read(10)
+    command.stdout.close()
+    eventually(lambda: command.poll() is not None, "it ends")
+    assert command.stderr is not None
+    said = command.stderr.read().decode()
+    command.stderr.close()
+    assert command.returncode == 128 + 15
+    assert "Traceback" not in said
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_whoever_ends_the_command_ends_its_sandbox(settings: Settings, number: signal.Signals) -> None:
+    command = workbench(settings, "exec", "import time; print('go', flush=True); time.sleep(1000)")
+    assert command.stdout is not None
+    assert command.stdout.readline() == b"go\n"
+    command.send_signal(number)
+    assert output_of(command)[0] == 128 + 15
+    status = json.loads(output_of(workbench(settings, "host", "status", "--json"))[1])
+    assert status[0]["sandboxes"] == 0
+
+
+def test_a_sandbox_that_someone_left_can_be_seen_resized_and_closed(settings: Settings) -> None:
+    command = workbench(settings, "exec", "import time; print('go', flush=True); time.sleep(1000)")
+    assert command.stdout is not None
+    assert command.stdout.readline() == b"go\n"
+    command.kill()
+    output_of(command)
+    sandbox = re.findall(r"sb-[0-9a-f]+", output_of(workbench(settings, "host", "status"))[1])[0]
+    assert output_of(workbench(settings, "host", "tier", sandbox, "medium")) == (0, f"{sandbox} is medium\n", "")
+    assert output_of(workbench(settings, "host", "close", sandbox))[0] == 0
+    code, _, err = output_of(workbench(settings, "host", "close", sandbox))
+    assert code == 125
+    assert "no sandbox" in err

@@ -15,6 +15,7 @@ from tests.host.support import (
     all_pids,
     assert_nothing_left,
     descendants,
+    ephemeral_files,
     eventually,
     host_pids,
     make_sandbox,
@@ -255,3 +256,69 @@ async def test_one_mount_is_in_one_living_sandbox_at_a_time(host: HostConnection
         await make_sandbox(host, files="shared")
     await host.ask(wire.CloseSandbox(sandbox=first), wire.Done)
     assert await run_code(host, await make_sandbox(host, files="shared"), "print(1)") == b"1\n"
+
+
+DEEP = """
+import os
+os.chdir('/mnt/files')
+for n in range(2000):
+    os.mkdir('d')
+    os.chdir('d')
+open('x', 'w').write('y')
+os.mkdir('/mnt/files/closed')
+open('/mnt/files/closed/x', 'w').write('y')
+os.chmod('/mnt/files/closed', 0)
+print('made')
+"""
+
+
+async def test_a_tree_that_a_guest_made_to_stay_goes_with_its_sandbox(host: HostConnection, settings: Settings) -> None:
+    sandbox = await make_sandbox(host)
+    assert await run_code(host, sandbox, DEEP) == b"made\n"
+    await host.ask(wire.CloseSandbox(sandbox=sandbox), wire.Done)
+    assert ephemeral_files(settings) == []
+
+
+async def test_a_tree_that_a_guest_made_to_stay_keeps_no_later_host_from_starting(
+    host: HostConnection, settings: Settings
+) -> None:
+    pid = (await status_of(host)).pid
+    assert await run_code(host, await make_sandbox(host), DEEP) == b"made\n"
+    pids = [pid, *descendants(pid)]
+    os.kill(pid, signal.SIGKILL)
+    assert_nothing_left(settings, [host.greeting.host], pids)
+    async with await connect_or_start(settings, os.environ) as successor:
+        assert await run_code(successor, await make_sandbox(successor), "print(1)") == b"1\n"
+
+
+@pytest.mark.parametrize("after_s", [0.0, 0.2, 0.5, 0.9])
+async def test_a_host_killed_while_it_starts_leaves_nothing(settings: Settings, after_s: float) -> None:
+    starting = workbench(settings, "host", "run")
+    eventually(lambda: run_folders(settings), "it has begun")
+    await asyncio.sleep(after_s)
+    (run,) = run_folders(settings)
+    pids = [starting.pid, *descendants(starting.pid)]
+    starting.kill()
+    output_of(starting)
+    assert_nothing_left(settings, [run.name], pids)
+
+
+async def test_a_host_told_to_stop_while_it_starts_leaves_in_good_order(settings: Settings) -> None:
+    starting = workbench(settings, "host", "run")
+    eventually(lambda: run_folders(settings), "it has begun")
+    (run,) = run_folders(settings)
+    starting.terminate()
+    assert output_of(starting)[0] == 0
+    assert_nothing_left(settings, [run.name], [starting.pid])
+
+
+async def test_a_mount_of_a_draining_host_is_not_given_to_its_successor(settings: Settings) -> None:
+    async with await connect_or_start(settings, os.environ) as old:
+        first = await make_sandbox(old, files="kept")
+        await old.ask(wire.Drain(), wire.Done)
+        async with await connect_or_start(settings, os.environ) as new:
+            assert new.greeting.host != old.greeting.host
+            with pytest.raises(Conflict, match="mount kept is in use by a sandbox that is being made, or of another"):
+                await make_sandbox(new, files="kept")
+            await old.ask(wire.CloseSandbox(sandbox=first), wire.Done)
+            assert await run_code(new, await make_sandbox(new, files="kept"), "print(1)") == b"1\n"

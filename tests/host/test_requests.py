@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import struct
 import time
 
+import msgspec
 import pytest
 from tests.host.support import make_sandbox, run_code, sandbox_roots, start_code, stop, whole_output
 
 from workbench.data_folder import reach, release
-from workbench.errors import Conflict, HostIncompatible, InvalidRequest, NotFound, SandboxUnavailable
+from workbench.errors import (
+    Conflict,
+    HostIncompatible,
+    InvalidRequest,
+    NotFound,
+    SandboxUnavailable,
+    WorkbenchError,
+)
 from workbench.host_client.connection import HostConnection
 from workbench.host_client.find import connect, connect_or_start
 from workbench.model.process import Limit, Stream
@@ -122,10 +131,8 @@ async def test_a_wrong_request_gets_an_error_that_names_the_thing(
         await host.ask(request_, wire.Value)
 
 
-async def test_an_id_can_be_used_once(host: HostConnection) -> None:
+async def test_a_process_id_can_be_used_once_and_a_program_must_exist(host: HostConnection) -> None:
     sandbox = await make_sandbox(host)
-    with pytest.raises(Conflict, match="already"):
-        await host.ask(wire.CreateSandbox(sandbox=sandbox), wire.SandboxReport)
     program = wire.StartProcess(sandbox=sandbox, process="p", argv=("/bin/true",))
     await host.ask(program, wire.ProcessReport)
     with pytest.raises(Conflict, match="already"):
@@ -185,3 +192,65 @@ async def test_many_requests_share_one_connection(host: HostConnection) -> None:
     assert said == [b"%d\n" % n for n in range(8)]
     assert time.monotonic() - began < 60
     await asyncio.gather(*(host.ask(wire.CloseSandbox(sandbox=one), wire.Done) for one in sandboxes))
+
+
+async def test_the_same_request_again_gives_the_same_sandbox(host: HostConnection) -> None:
+    request = wire.CreateSandbox(sandbox="again", tier="medium", env={"A": "b"})
+    first = await host.ask(request, wire.SandboxReport)
+    second = await host.ask(request, wire.SandboxReport)
+    assert (first.sandbox, first.tier) == (second.sandbox, second.tier)
+    with pytest.raises(Conflict, match="already"):
+        await host.ask(wire.CreateSandbox(sandbox="again", tier="large"), wire.SandboxReport)
+
+
+async def test_a_sandbox_closed_while_it_is_made_does_not_appear_afterwards(host: HostConnection) -> None:
+    for _ in range(10):
+        making = asyncio.create_task(make_named(host, "short-lived"))
+        await asyncio.sleep(0)
+        await host.ask(wire.CloseSandbox(sandbox="short-lived"), wire.Done)
+        with contextlib.suppress(WorkbenchError):
+            await making
+        await host.ask(wire.CloseSandbox(sandbox="short-lived"), wire.Done)
+        assert (await host.ask(wire.ListSandboxes(), wire.SandboxList)).sandboxes == ()
+
+
+async def make_named(host: HostConnection, name: str) -> None:
+    await host.ask(wire.CreateSandbox(sandbox=name), wire.SandboxReport)
+
+
+async def test_of_two_who_want_one_mount_at_once_one_gets_it(host: HostConnection) -> None:
+    results = await asyncio.gather(*(make_sandbox(host, files="wanted") for _ in range(4)), return_exceptions=True)
+    assert sorted(type(result).__name__ for result in results) == ["Conflict", "Conflict", "Conflict", "str"]
+
+
+async def test_a_wait_that_is_no_number_is_refused(host: HostConnection) -> None:
+    sandbox = await make_sandbox(host)
+    process = await start_code(host, sandbox, "print(1)")
+    for wrong in (float("nan"), -1.0):
+        with pytest.raises(InvalidRequest, match="0 s or more"):
+            await wait(host, sandbox, process, wait_s=wrong)
+
+
+async def test_a_request_that_cannot_be_understood_is_answered_and_ends_nothing(
+    host: HostConnection, settings: Settings
+) -> None:
+    name = reach(settings.data_dir / "host.sock")
+    try:
+        reader, writer = await asyncio.open_unix_connection(name)
+    finally:
+        release(name)
+    hello = wire.Hello(protocol=wire.PROTOCOL, version="0.1.0")
+    writer.write(wire.frame(wire.Asked(number=1, request=hello)))
+    unknown = msgspec.msgpack.encode({"number": 7, "request": {"type": "FlyToTheMoon"}})
+    writer.write(struct.pack(">I", len(unknown)) + unknown)
+    writer.write(wire.frame(wire.Asked(number=8, request=wire.Status())))
+    answers = {}
+    for _ in range(3):
+        length = wire.frame_length(await asyncio.wait_for(reader.readexactly(4), 15))
+        answered = wire.read_answered(await reader.readexactly(length))
+        answers[answered.number] = answered.answer
+    writer.close()
+    assert isinstance(answers[8], wire.StatusAnswer)
+    problem = answers[7]
+    assert isinstance(problem, wire.Problem)
+    assert problem.code == "host_incompatible"

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
 from collections.abc import AsyncIterator
 from pathlib import Path
+
+import pytest
 
 from workbench.contracts.engine import OutputChunk
 from workbench.host.spool import Spool
@@ -62,4 +66,24 @@ async def test_a_reader_waits_for_what_comes_and_then_for_the_end(tmp_path: Path
 async def test_a_reader_that_waited_long_enough_gets_nothing_and_no_end(tmp_path: Path) -> None:
     spool = Spool(tmp_path / "spool", max_bytes=100)
     assert await spool.read(Stream.STDOUT, 0, 100, 0.01) == (b"", False)
+    spool.close()
+
+
+async def test_a_full_disk_is_counted_and_never_read_as_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spool = Spool(tmp_path / "spool", max_bytes=100)
+    real, left = os.pwrite, [5]
+
+    def pwrite(descriptor: int, data: bytes, offset: int) -> int:
+        if not left[0]:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        taken = data[: left[0]]
+        left[0] -= len(taken)
+        return real(descriptor, taken, offset)
+
+    monkeypatch.setattr(os, "pwrite", pwrite)
+    await spool.fill(Printing([out(b"abc"), out(b"defgh"), out(b"ij")]))
+    assert await spool.read(Stream.STDOUT, 0, 100, 0) == (b"abcde", True)
+    assert spool.dropped[Stream.STDOUT] == 5
     spool.close()

@@ -8,11 +8,12 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Callable
 from typing import BinaryIO
 
 import click
 
-from workbench.cli.outcome import EXIT_LOST, exit_code, remarks
+from workbench.cli.outcome import EXIT_ENDED, EXIT_LOST, exit_code, remarks
 from workbench.errors import HostUnavailable, WorkbenchError
 from workbench.host_client.connection import HostConnection
 from workbench.host_client.find import connect_or_start
@@ -23,6 +24,8 @@ from workbench.settings import Settings
 from workbench.wire import host as wire
 
 _POLL_S = 20.0
+# Short: the end of the process must be noticed by who waits for a stream that something else holds open.
+_COPY_POLL_S = 0.25
 _GRACE_S = 2.0
 
 
@@ -64,7 +67,18 @@ def exec_(
             raise click.UsageError(f"--env wants NAME=VALUE, not {variable!r}")
         env[name] = value
     create = wire.CreateSandbox(sandbox=new_sandbox_id(), tier=tier, files=files, env=env)
-    sys.exit(asyncio.run(_run(settings, create, payload, timeout)))
+    sys.exit(asyncio.run(_run_until_told_to_end(settings, create, payload, timeout)))
+
+
+async def _run_until_told_to_end(settings: Settings, create: wire.CreateSandbox, payload: bytes, limit_s: float) -> int:
+    """A terminal that closes, or who ends us, ends the sandbox too: nobody else knows of it."""
+    running = asyncio.create_task(_run(settings, create, payload, limit_s))
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        asyncio.get_running_loop().add_signal_handler(number, running.cancel)
+    try:
+        return await running
+    except asyncio.CancelledError:
+        return EXIT_ENDED
 
 
 async def _run(settings: Settings, create: wire.CreateSandbox, payload: bytes, limit_s: float) -> int:
@@ -95,26 +109,37 @@ async def _run_in(host: HostConnection, sandbox: str, payload: bytes, limit_s: f
 
 async def _follow(host: HostConnection, sandbox: str, process: str, limit_s: float) -> int:
     loop = asyncio.get_running_loop()
-    interrupts: set[asyncio.Task[wire.Done]] = set()
+    signals: set[asyncio.Task[wire.Done]] = set()
+
+    def send(number: int) -> None:
+        request = wire.SignalProcess(sandbox=sandbox, process=process, signal=number)
+        signals.add(loop.create_task(host.ask(request, wire.Done)))
+
+    over = asyncio.Event()
 
     def interrupt() -> None:
-        request = wire.SignalProcess(sandbox=sandbox, process=process, signal=signal.SIGINT)
-        interrupts.add(loop.create_task(host.ask(request, wire.Done)))
+        if not over.is_set():
+            send(signal.SIGINT)
+        else:
+            # Nothing runs any more: it is the printing that is to stop.
+            for copy in copies:
+                copy.cancel()
 
     loop.add_signal_handler(signal.SIGINT, interrupt)
     copies = [
-        asyncio.create_task(_copy(host, sandbox, process, Stream.STDOUT, sys.stdout.buffer)),
-        asyncio.create_task(_copy(host, sandbox, process, Stream.STDERR, sys.stderr.buffer)),
+        asyncio.create_task(_copy(host, sandbox, process, stream, to, over, send))
+        for stream, to in ((Stream.STDOUT, sys.stdout.buffer), (Stream.STDERR, sys.stderr.buffer))
     ]
     try:
         report, timed_out = await _until_end(host, sandbox, process, limit_s)
-        # A process left in the background may hold the streams open; what the code itself printed is there by now.
-        await asyncio.wait(copies, timeout=_GRACE_S)
+        over.set()
+        # However slow the reader of ours is: what was printed is in the spool, and is handed on to its last byte.
+        await asyncio.gather(*copies)
     finally:
         loop.remove_signal_handler(signal.SIGINT)
-        for task in (*copies, *interrupts):
+        for task in (*copies, *signals):
             task.cancel()
-        await asyncio.wait([*copies, *interrupts])
+        await asyncio.wait([*copies, *signals])
     for line in remarks(report, timed_out=timed_out, limit_s=limit_s):
         click.echo(f"[workbench] {line}", err=True)
     return exit_code(report, timed_out=timed_out)
@@ -140,17 +165,42 @@ async def _until_end(
             deadline = time.monotonic() + _GRACE_S
 
 
-async def _copy(host: HostConnection, sandbox: str, process: str, stream: Stream, to: BinaryIO) -> None:
+async def _copy(
+    host: HostConnection,
+    sandbox: str,
+    process: str,
+    stream: Stream,
+    to: BinaryIO,
+    over: asyncio.Event,
+    send: Callable[[int], None],
+) -> None:
+    """Hand a stream on until its end; once the process is over, until there is nothing more.
+
+    A process left in the background may hold the stream open for ever; what the code itself printed is there by then.
+    """
     offset = 0
     while True:
+        last = over.is_set()
+        wait_s = 0.0 if last else _COPY_POLL_S
         piece = await host.ask(
-            wire.ReadOutput(sandbox=sandbox, process=process, stream=stream, offset=offset, wait_s=_POLL_S),
+            wire.ReadOutput(sandbox=sandbox, process=process, stream=stream, offset=offset, wait_s=wait_s),
             wire.OutputReport,
         )
-        to.write(piece.data)
-        to.flush()
+        try:
+            # In a thread: a paused reader of ours must not keep the time limit or Ctrl-C from working.
+            await asyncio.to_thread(_write, to, piece.data)
+        except BrokenPipeError:
+            # `| head` has seen enough. As for any program, nobody to print for is a reason to end.
+            send(signal.SIGTERM)
+            os.dup2(os.open(os.devnull, os.O_WRONLY), to.fileno())
+            return
         offset += len(piece.data)
-        if piece.ended:
+        if piece.ended or (last and not piece.data):
             if piece.dropped_bytes:
                 click.echo(f"[workbench] {piece.dropped_bytes} bytes of {stream} were over the spool's limit", err=True)
             return
+
+
+def _write(to: BinaryIO, data: bytes) -> None:
+    to.write(data)
+    to.flush()

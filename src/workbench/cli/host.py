@@ -11,8 +11,9 @@ import click
 import msgspec
 
 from workbench.data_folder import DataFolder
-from workbench.errors import HostUnavailable
+from workbench.errors import HostUnavailable, NotFound
 from workbench.host_client.find import all_hosts
+from workbench.model.tier import TIERS
 from workbench.settings import Settings
 from workbench.wire import host as wire
 
@@ -41,31 +42,64 @@ def status(settings: Settings, as_json: bool) -> None:
     """Which hosts run, what they hold, and what was lost with earlier ones. Exits with 1 if none runs."""
     answers = asyncio.run(_statuses(settings))
     if as_json:
-        click.echo(json.dumps([msgspec.to_builtins(answer) for answer in answers], indent=2))
-    for answer in () if as_json else answers:
-        _print_status(answer)
+        click.echo(json.dumps([msgspec.to_builtins(answer) for answer, _ in answers], indent=2))
+    for answer, held in () if as_json else answers:
+        _print_status(answer, held)
     if not answers:
         click.echo(f"no host runs in {settings.data_dir}; `make run` or `workbench exec` starts one", err=True)
         sys.exit(1)
 
 
-async def _statuses(settings: Settings) -> list[wire.StatusAnswer]:
+async def _statuses(settings: Settings) -> list[tuple[wire.StatusAnswer, wire.SandboxList]]:
     answers = []
     for connection in await all_hosts(settings):
         async with connection:
-            answers.append(await connection.ask(wire.Status(), wire.StatusAnswer))
+            status_ = await connection.ask(wire.Status(), wire.StatusAnswer)
+            answers.append((status_, await connection.ask(wire.ListSandboxes(), wire.SandboxList)))
     return answers
 
 
-def _print_status(answer: wire.StatusAnswer) -> None:
+def _print_status(answer: wire.StatusAnswer, held: wire.SandboxList) -> None:
     state = "draining" if answer.draining else "active"
     click.echo(f"host {answer.host}  {state}  version {answer.version}  pid {answer.pid}  up {answer.uptime_s:.0f} s")
     click.echo(f"  engine {answer.engine}, level {answer.level}, limits by {answer.limits_by}")
     click.echo(f"  {answer.sandboxes} sandboxes, {answer.pooled} prepared")
+    for one in held.sandboxes:
+        state = f"gone: {one.gone}" if one.gone else f"{one.age_s:.0f} s old"
+        click.echo(f"    {one.sandbox}  {one.tier}  {state}")
     if answer.warning:
         click.echo(f"  WARNING: {answer.warning}")
     for lost in answer.lost[-10:]:
         click.echo(f"  lost: sandbox {lost.sandbox} with host {lost.host}, found {lost.when}")
+
+
+@host.command()
+@click.argument("sandbox")
+@click.argument("tier", type=click.Choice(list(TIERS)))
+@click.pass_obj
+def tier(settings: Settings, sandbox: str, tier: str) -> None:
+    """Give a living sandbox another size; its memory stays."""
+    asyncio.run(_ask_holder(settings, sandbox, wire.ChangeTier(sandbox=sandbox, tier=tier)))
+    click.echo(f"{sandbox} is {tier}")
+
+
+@host.command()
+@click.argument("sandbox")
+@click.pass_obj
+def close(settings: Settings, sandbox: str) -> None:
+    """End a sandbox and all that runs in it; its mount stays."""
+    asyncio.run(_ask_holder(settings, sandbox, wire.CloseSandbox(sandbox=sandbox)))
+
+
+async def _ask_holder(settings: Settings, sandbox: str, request: wire.AnyRequest) -> None:
+    """Ask whichever host holds the sandbox, the active one or one that drains."""
+    for connection in await all_hosts(settings):
+        async with connection:
+            held = await connection.ask(wire.ListSandboxes(), wire.SandboxList)
+            if any(one.sandbox == sandbox for one in held.sandboxes):
+                await connection.ask(request, wire.Value)
+                return
+    raise NotFound(f"no sandbox {sandbox!r} lives here; `workbench host status` lists those that do")
 
 
 @host.command()

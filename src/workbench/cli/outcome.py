@@ -8,6 +8,7 @@ from workbench.wire.host import ProcessReport
 EXIT_TIME_LIMIT = 124
 EXIT_OURS = 125
 EXIT_LOST = 126
+EXIT_ENDED = 128 + 15
 _SIGNAL_BASE = 128
 
 

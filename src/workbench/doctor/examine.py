@@ -54,7 +54,7 @@ async def examine(images_dir: Path, work_dir: Path) -> Examination:
     try:
         image = find_image(images_dir, load_recipe("python"))
     except NotFound as problem:
-        findings.append(Finding(step="image", ok=False, seen=problem.message, remedy=remedy("image", "")))
+        findings.append(Finding(step="image", ok=False, seen=problem.message, remedy=_remedy("image")))
         return Examination(findings=tuple(findings), capabilities=(), level="none")
     findings.append(Finding(step="image", ok=True, seen=f"{image.name} {image.digest}"))
     try:
@@ -66,7 +66,7 @@ async def examine(images_dir: Path, work_dir: Path) -> Examination:
     except IsolationTooWeak as problem:
         step = problem.context.get("step", "isolation")
         findings.append(
-            Finding(step=step, ok=False, seen=problem.message, remedy=remedy(step, problem.context.get("error", "")))
+            Finding(step=step, ok=False, seen=problem.message, remedy=_remedy(step, problem.context.get("error", "")))
         )
         return Examination(findings=tuple(findings), capabilities=(), level="none")
     level = next((level for level in Level if shortfall(level, held) is None), Level.OPEN)
@@ -94,6 +94,11 @@ async def started_engine(image: Image, work_dir: Path) -> AsyncIterator[Namespac
         await engine.aclose()
 
 
+def _remedy(step: str, error: str = "") -> str:
+    # A user namespace is made by a fork of the host, which runs in this interpreter; AppArmor goes by real paths.
+    return remedy(step, error, os.path.realpath(sys.executable))
+
+
 def _platform_findings() -> list[Finding]:
     machine, system = platform.machine(), platform.system()
     known = system == "Linux" and machine in _SUPPORTED
@@ -114,7 +119,7 @@ def _limit_findings(engine: NamespaceEngine) -> list[Finding]:
     weakest = [held for held in engine.capabilities if held.grade is not Grade.ENFORCED]
     for kind, reason in engine.limits.passed_over:
         found.append(
-            Finding(step=f"limits by {kind}", ok=False, seen=reason, remedy=remedy(f"limits by {kind}", reason))
+            Finding(step=f"limits by {kind}", ok=False, seen=reason, remedy=_remedy(f"limits by {kind}", reason))
         )
     found.append(Finding(step="limits", ok=True, seen=f"held by {engine.limits.keeper.kind}"))
     found.extend(Finding(step=held.barrier, ok=True, seen=f"{held.grade.value}: {held.by}") for held in weakest)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import shutil
 import socket
 from collections.abc import AsyncIterator, Collection, Mapping
 from dataclasses import dataclass, replace
@@ -20,6 +19,7 @@ from workbench.doctor.render import render_json, render_table
 from workbench.doctor.rows import Result, Row, Surroundings, got_through, row, told
 from workbench.doctor.runs import ControlSettings, Order, run_inside, run_outside
 from workbench.errors import InvalidRequest
+from workbench.guest_trees import remove_tree
 from workbench.model.ids import new_process_id, new_sandbox_id
 from workbench.model.image import Image
 from workbench.model.process import ProcessSpec
@@ -30,7 +30,8 @@ _MIB = 1 << 20
 # Several looks of a watchdog that looks four times a second.
 _HOLD_S = 2.0
 # A smaller mount than any tier has, so that the proof need not take ten gigabytes of the host's disk.
-_SMALL_FILES = replace(STANDARD, files_bytes=256 * _MIB)
+_SMALL_FILES = replace(STANDARD, files_bytes=256 * _MIB, files_inodes=20_000)
+_FILES_ROWS = ("files-fill", "files-fill-deep", "files-fill-closed", "files-fill-unlinked")
 _CPU_TRIES = 2
 # Variables that a host and a sandbox may well have in common.
 _ORDINARY = {"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TERM", "TMPDIR", "PWD", "OLDPWD", "_"}
@@ -55,7 +56,8 @@ def bounds(tier: Tier) -> dict[str, tuple[float, float]]:
         "scratch-fill": (tier.scratch_bytes, 1.2 * tier.scratch_bytes),
         "shm-fill": (tier.shm_bytes, 1.2 * tier.shm_bytes),
         "inode-fill": (tier.scratch_inodes, 1.05 * tier.scratch_inodes),
-        "files-fill": (2 * _SMALL_FILES.files_bytes, 4 * _SMALL_FILES.files_bytes),
+        **dict.fromkeys(_FILES_ROWS, (2 * _SMALL_FILES.files_bytes, 4 * _SMALL_FILES.files_bytes)),
+        "files-fill-inodes": (2 * _SMALL_FILES.files_inodes, 4 * _SMALL_FILES.files_inodes),
     }
 
 
@@ -141,7 +143,7 @@ class _Proof:
             finally:
                 await sandbox.aclose()
         finally:
-            shutil.rmtree(files, ignore_errors=True)
+            await asyncio.to_thread(remove_tree, files)
 
     async def _furnish(self, main: _Session, other: _Session) -> None:
         """The other session gets something to lose. After its creation: an engine may change owners then."""
@@ -178,7 +180,7 @@ class _Proof:
         return Order(name=attack.name, given=given)
 
     async def _run_apart(self, attack: Attack, given: Given) -> None:
-        tier = _SMALL_FILES if attack.name == "files-fill" else STANDARD
+        tier = _SMALL_FILES if attack.name.startswith("files-fill") else STANDARD
         async with self._session("apart", tier) as session:
             self._inside.update(await run_inside(session.sandbox, [self._order(attack, given)]))
 

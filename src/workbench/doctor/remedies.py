@@ -10,12 +10,12 @@ _CLONE_SYSCTL = Path("/proc/sys/kernel/unprivileged_userns_clone")
 _COUNT_SYSCTL = Path("/proc/sys/user/max_user_namespaces")
 
 
-def remedy(step: str, error: str, image_python: str = "the image's python") -> str:
-    """One or two sentences; empty when there is nothing to do."""
+def remedy(step: str, error: str, interpreter: str) -> str:
+    """One or two sentences; empty when there is nothing to do. `interpreter` is the one that makes namespaces."""
     if step == "image":
         return "run `make setup`, or `workbench image build`"
     if "user namespace" in step:
-        return user_namespace_remedy(image_python)
+        return user_namespace_remedy(interpreter)
     if step == "limits by cgroup v1" and os.geteuid() != 0:
         return "version 1 groups belong to root; nothing to do as an ordinary user"
     if step == "limits by cgroup v2" and "not mounted" not in error and os.geteuid() != 0:
@@ -33,14 +33,14 @@ def remedy(step: str, error: str, image_python: str = "the image's python") -> s
     return f"see SECURITY.md, and report this line: {step}: {error}"
 
 
-def user_namespace_remedy(image_python: str) -> str:
+def user_namespace_remedy(interpreter: str) -> str:
     """Which of the three switches that distributions have is off, and how to turn it on."""
     if _is(_APPARMOR_SYSCTL, "1"):
         return (
             "AppArmor refuses user namespaces to ordinary users here (Ubuntu 23.10 and newer). Either, as root: "
             "`sysctl -w kernel.apparmor_restrict_unprivileged_userns=0` (and the same line in /etc/sysctl.d/), or a "
             "profile for the interpreter alone in /etc/apparmor.d/workbench: "
-            f"`abi <abi/4.0>, profile workbench {image_python} flags=(unconfined) {{ userns, }}`, "
+            f"`abi <abi/4.0>, profile workbench {interpreter} flags=(unconfined) {{ userns, }}`, "
             "then `apparmor_parser -r /etc/apparmor.d/workbench`"
         )
     if _is(_CLONE_SYSCTL, "0"):

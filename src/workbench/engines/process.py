@@ -12,7 +12,6 @@ import errno
 import logging
 import os
 import resource
-import shutil
 import signal
 import subprocess
 import tempfile
@@ -22,11 +21,13 @@ from pathlib import Path
 import workbench_guest
 from workbench.contracts.engine import SandboxDescription, SandboxSpec, Usage
 from workbench.engines import proc
+from workbench.engines.admission import check_alive, check_start
 from workbench.engines.environment import base_environment
 from workbench.engines.options import EngineOptions
 from workbench.engines.pidfd import exited
 from workbench.engines.pipes import PipedProcess, Pipes
-from workbench.errors import Conflict, InvalidRequest, QuotaExceeded, SandboxUnavailable
+from workbench.errors import InvalidRequest, QuotaExceeded, SandboxUnavailable
+from workbench.guest_trees import remove_tree
 from workbench.model.capability import Barrier, Capability, Grade
 from workbench.model.image import Image
 from workbench.model.process import Limit, ProcessExit, ProcessSpec
@@ -136,10 +137,7 @@ class ProcessSandbox:
 
     async def start(self, spec: ProcessSpec) -> PipedProcess:
         """As the contract says. Never waits: between the spawn and the scope that reaps it nothing can come."""
-        spec.checked()
-        self._raise_if_gone()
-        if spec.id in self._running:
-            raise Conflict(f"a process {spec.id} runs already", {"process": spec.id})
+        check_start(spec, self._spec.id, self._why_gone, self._running)
         pipes = Pipes(stdin=spec.stdin)
         try:
             pid = self._spawn(spec, pipes)
@@ -196,7 +194,7 @@ class ProcessSandbox:
     async def _follow(self, spec: ProcessSpec, process: PipedProcess, pid: int) -> None:
         pidfd = os.pidfd_open(pid)
         try:
-            await exited(pidfd)
+            await exited(pidfd, within_s=None)
         finally:
             os.close(pidfd)
         status, used = _reaped(pid)
@@ -215,12 +213,12 @@ class ProcessSandbox:
 
     async def change_tier(self, tier: Tier) -> None:
         """As the contract says: a name, and the variables of what starts from now on."""
-        self._raise_if_gone()
+        check_alive(self._spec.id, self._why_gone)
         self._tier = tier
 
     async def usage(self) -> Usage:
         """As the contract says."""
-        self._raise_if_gone()
+        check_alive(self._spec.id, self._why_gone)
         pids = proc.with_variable(self._marker)
         used = sum(proc.memory(pid).proportional_bytes for pid in pids)
         self._peak = max(self._peak, used)
@@ -253,7 +251,8 @@ class ProcessSandbox:
             await asyncio.wait(self._followers, timeout=_KILL_ROUNDS * _KILL_PAUSE_S)
         for process in self._unread:
             process.pipes.keep_unread()
-        await asyncio.to_thread(shutil.rmtree, self._folder, ignore_errors=True)
+        if not await asyncio.to_thread(remove_tree, self._folder):
+            _log.error("the folder of sandbox %s cannot be removed: %s", self._spec.id, self._folder)
         if not self._gone.done():
             self._gone.set_result("closed")
         self._on_gone(self)
@@ -267,21 +266,11 @@ class ProcessSandbox:
         for leader in self._running.values():
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(leader, signal.SIGKILL)
-        found = proc.with_variable(self._marker)
-        for pid in found:
-            with contextlib.suppress(OSError):
-                pidfd = os.pidfd_open(pid)
-                try:
-                    # The number may mean another process by now; the descriptor cannot.
-                    if proc.has_variable(pid, self._marker, os.geteuid()):
-                        signal.pidfd_send_signal(pidfd, signal.SIGKILL)
-                finally:
-                    os.close(pidfd)
-        return bool(found)
+        return proc.kill_marked(self._marker) > 0
 
-    def _raise_if_gone(self) -> None:
-        if self._closing is not None:
-            raise SandboxUnavailable(f"sandbox {self._spec.id} is gone: closed", {"sandbox": self._spec.id})
+    @property
+    def _why_gone(self) -> str | None:
+        return "closed" if self._closing is not None else None
 
 
 def _executed(argv: tuple[str, ...], env: dict[str, str], cwd: Path, pipes: Pipes, *passed: int) -> int:

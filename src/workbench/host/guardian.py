@@ -20,6 +20,7 @@ from workbench.model.ids import HostId
 _FAREWELL = b"."
 # The lock is free once the kernel has closed the dead host's descriptors.
 _LOCK_TIMEOUT_S, _PAUSE_S = 10.0, 0.02
+_GOODBYE_TIMEOUT_S = 2.0
 
 
 class Guardian:
@@ -47,7 +48,9 @@ class Guardian:
         with contextlib.suppress(BrokenPipeError):
             os.write(self._ours, _FAREWELL)
         os.close(self._ours)
-        self._process.wait(_LOCK_TIMEOUT_S)
+        # It has nothing left to do; if it hangs all the same, it is not for us to hang as well.
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(_GOODBYE_TIMEOUT_S)
 
 
 def _boot() -> str:

@@ -80,7 +80,8 @@ def start_time(pid: int | None) -> int | None:
     if pid is None:
         return None
     try:
-        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
+        # A process may be named by any bytes.
+        return int(Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[19])
     except (OSError, IndexError):
         return None
 

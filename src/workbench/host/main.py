@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import os
 import resource
-import shutil
 import signal
 import sys
 from collections.abc import Callable
-from pathlib import Path
+from dataclasses import dataclass
 
 from workbench import __version__
 from workbench.contracts.engine import Engine
@@ -19,6 +17,7 @@ from workbench.data_folder import DataFolder, RunFolder
 from workbench.engines.options import EngineOptions
 from workbench.engines.registry import make_engine
 from workbench.errors import Conflict, IsolationTooWeak, WorkbenchError
+from workbench.guest_trees import remove_tree
 from workbench.host.guardian import Guardian
 from workbench.host.server import HostServer
 from workbench.host.service import HostService
@@ -41,6 +40,10 @@ async def run_host(settings: Settings, ready: Callable[[RunFolder], None], versi
         IsolationTooWeak: the machine gives less than the settings insist on; the step is named.
         NotFound: the image is not built.
     """
+    # First of all: whoever ends us while we start gets the same clean end.
+    leave = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, leave.set)
     data = DataFolder(settings.data_dir)
     data.make()
     active = data.become_active()
@@ -51,15 +54,31 @@ async def run_host(settings: Settings, ready: Callable[[RunFolder], None], versi
     run.path.mkdir(mode=0o700)
     lock = run.lock()
     assert lock is not None
+    # Before anything is made that it would have to clean up.
+    guardian = Guardian(data, run.host)
     try:
-        await _serve(settings, data, run, active, ready, version)
+        await _serve(settings, data, run, _Leaving(leave, active), ready, version)
     finally:
-        shutil.rmtree(run.path, ignore_errors=True)
+        remove_tree(run.path)
+        guardian.dismiss()
         os.close(lock)
 
 
+@dataclass(frozen=True, slots=True)
+class _Leaving:
+    """What ends a host: someone's wish, and the lock that lets a successor become the active one."""
+
+    asked: asyncio.Event
+    active: int
+
+
 async def _serve(
-    settings: Settings, data: DataFolder, run: RunFolder, active: int, ready: Callable[[RunFolder], None], version: str
+    settings: Settings,
+    data: DataFolder,
+    run: RunFolder,
+    leaving: _Leaving,
+    ready: Callable[[RunFolder], None],
+    version: str,
 ) -> None:
     _raise_descriptor_limit()
 
@@ -76,11 +95,10 @@ async def _serve(
             pool_size=settings.pool_size,
         ),
     )
-    guardian: Guardian | None = None
     try:
-        await engine.start()
+        if not await _started(engine, leaving.asked):
+            return
         insist(settings.min_level, engine)
-        guardian = Guardian(data, run.host)
         service = HostService(
             engine=engine,
             data=data,
@@ -90,18 +108,30 @@ async def _serve(
             limits_by=_limits_by(engine),
             find_image=image,
         )
-        server = HostServer(service, data, run, version)
+        server = HostServer(service, data, run, leaving.asked, version)
         await server.open()
         try:
             ready(run)
-            await _until_asked_to_leave(server, service, active)
+            await _until_asked_to_leave(server, service, leaving)
         finally:
             await server.close()
             await service.aclose()
     finally:
         await engine.aclose()
-        if guardian is not None:
-            guardian.dismiss()
+
+
+async def _started(engine: Engine, asked_to_leave: asyncio.Event) -> bool:
+    """Start the engine, unless someone wants us gone before it has."""
+    starting = asyncio.create_task(engine.start())
+    leave = asyncio.create_task(asked_to_leave.wait())
+    await asyncio.wait([starting, leave], return_when=asyncio.FIRST_COMPLETED)
+    leave.cancel()
+    if not starting.done():
+        starting.cancel()
+        await asyncio.wait([starting])
+        return False
+    await starting
+    return True
 
 
 def insist(level: Level, engine: Engine) -> None:
@@ -119,16 +149,13 @@ def insist(level: Level, engine: Engine) -> None:
         )
 
 
-async def _until_asked_to_leave(server: HostServer, service: HostService, active: int) -> None:
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, server.leave.set)
-    leave = asyncio.create_task(server.leave.wait())
+async def _until_asked_to_leave(server: HostServer, service: HostService, leaving: _Leaving) -> None:
+    leave = asyncio.create_task(leaving.asked.wait())
     hand_over = asyncio.create_task(server.hand_over.wait())
     try:
         await asyncio.wait([leave, hand_over], return_when=asyncio.FIRST_COMPLETED)
         # The next host can start now, while we still serve what we have.
-        os.close(active)
+        os.close(leaving.active)
         if not leave.done():
             idle = asyncio.create_task(service.idle.wait())
             await asyncio.wait([leave, idle], return_when=asyncio.FIRST_COMPLETED)
@@ -165,10 +192,3 @@ def main(settings: Settings, tell: Callable[[str], None], version: str = __versi
         tell(f"error: {problem.message}")
         return 1
     return 0
-
-
-def log_file(data_dir: Path) -> Path:
-    """Where a host that was started in the background writes."""
-    with contextlib.suppress(FileExistsError):
-        data_dir.mkdir(parents=True, mode=0o700)
-    return data_dir / "host.log"

@@ -17,21 +17,28 @@ from workbench.wire import host as wire
 
 _log = logging.getLogger(__name__)
 _HELLO_TIMEOUT_S = 10.0
-# One client with more in flight than this is broken or hostile.
-_MAX_IN_FLIGHT = 1000
+# Each is a task; a server that follows hundreds of sessions over one connection stays well below it.
+_MAX_IN_FLIGHT = 5000
 
 
 class HostServer:
-    """Listens for one service. `leave` is set when a client asks the host to."""
+    """Listens for one service. `leave` is the host's, and set when a client asks for it."""
 
-    def __init__(self, service: HostService, data: DataFolder, run: RunFolder, version: str = __version__) -> None:
+    def __init__(
+        self,
+        service: HostService,
+        data: DataFolder,
+        run: RunFolder,
+        leave: asyncio.Event,
+        version: str = __version__,
+    ) -> None:
         self._service = service
         self._data = data
         self._run = run
         self._version = version
         self._server: asyncio.Server | None = None
         self._connections: set[asyncio.Task[None]] = set()
-        self.leave = asyncio.Event()
+        self._leave = leave
         self.hand_over = asyncio.Event()
         """set when another host should become the active one"""
 
@@ -84,38 +91,41 @@ class HostServer:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         async with asyncio.timeout(_HELLO_TIMEOUT_S):
-            first = await _read(reader)
+            first = wire.read_asked(await _read(reader))
         if not isinstance(first.request, wire.Hello):
             raise HostIncompatible("the first request was not a hello")
         greeting = wire.HelloAnswer(
             protocol=wire.PROTOCOL, version=self._version, host=self._run.host, draining=self._service.draining
         )
         _write(writer, wire.Answered(number=first.number, answer=greeting))
-        async with asyncio.TaskGroup() as requests:
-            try:
-                in_flight: set[asyncio.Task[None]] = set()
-                while True:
-                    asked = await _read(reader)
-                    if len(in_flight) >= _MAX_IN_FLIGHT:
-                        raise InvalidRequest(f"over {_MAX_IN_FLIGHT} requests in flight on one connection")
-                    task = requests.create_task(self._answer(asked, writer))
-                    in_flight.add(task)
-                    task.add_done_callback(in_flight.discard)
-            except (asyncio.IncompleteReadError, ConnectionError):
-                # The client is gone. What it waited for is not wanted any more; what it started lives on.
-                for task in in_flight:
-                    task.cancel()
-
-    async def _answer(self, asked: wire.Asked, writer: asyncio.StreamWriter) -> None:
+        in_flight: set[asyncio.Task[None]] = set()
         try:
-            answer = await self._dispatch(asked.request)
+            while True:
+                body = await _read(reader)
+                if len(in_flight) >= _MAX_IN_FLIGHT:
+                    # Not read on until there is room: whoever asks too much waits in the socket.
+                    await asyncio.wait(in_flight, return_when=asyncio.FIRST_COMPLETED)
+                task = asyncio.create_task(self._answer(body, writer))
+                in_flight.add(task)
+                task.add_done_callback(in_flight.discard)
+        finally:
+            # The client is gone. What it waited for is not wanted any more; what it started lives on.
+            for task in in_flight:
+                task.cancel()
+            if in_flight:
+                await asyncio.wait(in_flight)
+
+    async def _answer(self, body: bytes, writer: asyncio.StreamWriter) -> None:
+        number = wire.number_of(body)
+        try:
+            answer = await self._dispatch(wire.read_asked(body).request)
         except WorkbenchError as problem:
             answer = wire.Problem(code=problem.code, message=problem.message, context=problem.context)
         except Exception:  # noqa: BLE001
             # A bug of ours must reach the client as ours, and never end the host.
-            _log.exception("request %s failed", type(asked.request).__name__)
+            _log.exception("request %d failed", number)
             answer = wire.Problem(code="host_error", message="the host failed; its log has the reason", context={})
-        _write(writer, wire.Answered(number=asked.number, answer=answer))
+        _write(writer, wire.Answered(number=number, answer=answer))
         with contextlib.suppress(ConnectionError):
             await writer.drain()
 
@@ -154,7 +164,7 @@ class HostServer:
                 self._drain()
                 return wire.Done()
             case wire.Stop():
-                self.leave.set()
+                self._leave.set()
                 return wire.Done()
             case wire.Hello():
                 raise InvalidRequest("hello was said already")
@@ -165,9 +175,9 @@ class HostServer:
         self.hand_over.set()
 
 
-async def _read(reader: asyncio.StreamReader) -> wire.Asked:
+async def _read(reader: asyncio.StreamReader) -> bytes:
     length = wire.frame_length(await reader.readexactly(4))
-    return wire.read_asked(await reader.readexactly(length))
+    return await reader.readexactly(length)
 
 
 def _write(writer: asyncio.StreamWriter, message: wire.Answered) -> None:

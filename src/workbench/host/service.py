@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import os
-import shutil
 import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from workbench import __version__
 from workbench.contracts.engine import Engine, Process, Sandbox, SandboxSpec
 from workbench.data_folder import EPHEMERAL_PREFIX, DataFolder, RunFolder
 from workbench.errors import Conflict, InvalidRequest, NotFound, SandboxUnavailable
+from workbench.guest_trees import remove_tree
 from workbench.host.journal import Journal
+from workbench.host.losses import read_losses
 from workbench.host.spool import Spool
 from workbench.model.capability import Level
-from workbench.model.ids import ProcessId, SandboxId, mount_id, process_id, sandbox_id
+from workbench.model.ids import MountId, ProcessId, SandboxId, mount_id, process_id, sandbox_id
 from workbench.model.image import Image
 from workbench.model.process import ProcessSpec
 from workbench.model.tier import tier_named
@@ -27,6 +28,8 @@ from workbench.wire import host as wire
 
 # A client that wants to wait longer asks again; no request holds a connection for ever.
 MAX_WAIT_S = 60.0
+# Shorter than a client's patience: what could not be made in time must not appear after everyone has left.
+_CREATE_TIMEOUT_S = 120.0
 _MAX_READ = 4 * 1024 * 1024
 # After an exit, what was printed before it is still in the pipe; a background process may hold the pipe open.
 _DRAIN_S = 0.2
@@ -43,14 +46,28 @@ class _Running:
 
 @dataclass(slots=True)
 class _Hosted:
+    request: wire.CreateSandbox
     sandbox: Sandbox
-    files: str | None
-    ephemeral: bool
-    folder: str
+    files: _Files
     made: float
     processes: dict[ProcessId, _Running] = field(default_factory=dict)
     follower: asyncio.Task[None] | None = None
     gone: str = ""
+
+
+@dataclass(slots=True)
+class _Files:
+    """A folder for /mnt/files: a mount, whose lock is held, or one that goes with the sandbox."""
+
+    path: Path
+    lock: int | None
+
+    async def release(self) -> None:
+        if self.lock is None:
+            # As large and as deep as a guest liked to make it.
+            await asyncio.to_thread(remove_tree, self.path)
+        else:
+            os.close(self.lock)
 
 
 class HostService:
@@ -77,7 +94,8 @@ class HostService:
         self._limits_by = limits_by
         self._journal = Journal(run.journal)
         self._sandboxes: dict[SandboxId, _Hosted] = {}
-        self._making: set[SandboxId] = set()
+        self._making: dict[SandboxId, asyncio.Task[wire.SandboxReport]] = {}
+        self._closing: set[asyncio.Task[None]] = set()
         self._ended: deque[wire.SandboxReport] = deque(maxlen=_ENDED_REMEMBERED)
         self._started = time.monotonic()
         self.draining = False
@@ -87,6 +105,7 @@ class HostService:
 
     def status(self) -> wire.StatusAnswer:
         """As it is now."""
+        losses = read_losses(self._data.losses, _LOSSES_TOLD)
         return wire.StatusAnswer(
             host=self._run.host,
             version=__version__,
@@ -104,57 +123,73 @@ class HostService:
                 wire.CapabilityReport(barrier=held.barrier, grade=held.grade, by=held.by)
                 for held in self._engine.capabilities
             ),
-            lost=self._losses(),
+            lost=tuple(wire.LostSandbox(sandbox=loss.sandbox, host=loss.host, when=loss.when) for loss in losses),
         )
 
-    def _losses(self) -> tuple[wire.LostSandbox, ...]:
-        try:
-            lines = self._data.losses.read_text(encoding="utf-8").splitlines()[-_LOSSES_TOLD:]
-        except FileNotFoundError:
-            return ()
-        return tuple(wire.LostSandbox(**json.loads(line)) for line in lines)
-
     async def create(self, request: wire.CreateSandbox) -> wire.SandboxReport:
-        """A new sandbox."""
+        """A new sandbox; the same request again gives the same sandbox, so that a lost answer can be asked for."""
         identity = sandbox_id(request.sandbox)
+        if (hosted := self._sandboxes.get(identity)) is not None:
+            if hosted.request != request or hosted.gone:
+                raise Conflict(f"there is a sandbox {identity} already", {"sandbox": identity})
+            return self._report(hosted)
+        if identity in self._making:
+            raise Conflict(f"sandbox {identity} is being made; ask again", {"sandbox": identity})
         if self.draining:
             raise Conflict("this host is leaving and takes no new sandboxes; connect again")
-        if identity in self._sandboxes or identity in self._making:
-            raise Conflict(f"there is a sandbox {identity} already", {"sandbox": identity})
-        tier = tier_named(request.tier)
-        self._refuse_shared(request.files)
-        folder = f"{self._run.ephemeral_prefix}{identity}" if request.files is None else _mount_folder(request.files)
-        ephemeral = request.files is None
-        path = self._data.files / folder
-        self._making.add(identity)
+        making = asyncio.create_task(self._create(identity, request), name=f"create {identity}")
+        self._making[identity] = making
+        self.idle.clear()
         try:
-            path.mkdir(mode=0o700, exist_ok=not ephemeral)
-            spec = SandboxSpec(id=identity, tier=tier, files=path, env=_checked_env(request.env))
-            sandbox = await self._engine.create(spec)
-        except BaseException:
-            if ephemeral:
-                shutil.rmtree(path, ignore_errors=True)
+            return await asyncio.shield(making)
+        except asyncio.CancelledError:
+            # Nobody waits for it any more: what is half made is taken down, what is done stays.
+            making.cancel()
+            await asyncio.wait([making])
             raise
         finally:
-            self._making.discard(identity)
-        hosted = _Hosted(sandbox, request.files, ephemeral, folder, time.monotonic())
+            self._making.pop(identity, None)
+            self._look_if_idle()
+
+    async def _create(self, identity: SandboxId, request: wire.CreateSandbox) -> wire.SandboxReport:
+        tier, env = tier_named(request.tier), _checked_env(request.env)
+        files = self._files(identity, request.files)
+        try:
+            async with asyncio.timeout(_CREATE_TIMEOUT_S):
+                sandbox = await self._engine.create(SandboxSpec(id=identity, tier=tier, files=files.path, env=env))
+        except TimeoutError:
+            await files.release()
+            raise SandboxUnavailable(f"no sandbox could be made in {_CREATE_TIMEOUT_S:.0f} s") from None
+        except BaseException:
+            await files.release()
+            raise
+        hosted = _Hosted(request, sandbox, files, time.monotonic())
         self._sandboxes[identity] = hosted
-        self.idle.clear()
         self._journal.made(identity, sandbox.description.root_pid)
         hosted.follower = asyncio.create_task(self._follow(identity, hosted), name=f"until {identity} ends")
         return self._report(hosted)
 
-    def _refuse_shared(self, files: str | None) -> None:
-        for hosted in self._sandboxes.values():
-            if files is not None and hosted.files == files and not hosted.gone:
-                used_by = hosted.sandbox.description.id
-                raise Conflict(f"mount {files} is in use by sandbox {used_by}: close that one first", {"mount": files})
+    def _files(self, identity: SandboxId, mount: str | None) -> _Files:
+        if mount is None:
+            path = self._data.files / f"{self._run.ephemeral_prefix}{identity}"
+            path.mkdir(mode=0o700)
+            return _Files(path, None)
+        name = _mount_name(mount)
+        lock = self._data.use_mount(name)
+        if lock is None:
+            users = [one.sandbox.description.id for one in self._sandboxes.values() if one.request.files == mount]
+            by = f"sandbox {users[0]}" if users else "a sandbox that is being made, or of another host"
+            raise Conflict(f"mount {mount} is in use by {by}: close that one first", {"mount": mount})
+        path = self._data.files / name
+        path.mkdir(mode=0o700, exist_ok=True)
+        return _Files(path, lock)
 
     async def _follow(self, identity: SandboxId, hosted: _Hosted) -> None:
         """Notice a sandbox that ends by itself. Its outputs stay until the client closes it."""
         hosted.gone = await hosted.sandbox.wait_gone()
         await hosted.sandbox.aclose()
         self._journal.ended(identity, hosted.gone)
+        self._look_if_idle()
 
     def describe(self, request: wire.DescribeSandbox) -> wire.SandboxReport:
         """A living one, or how a dead one ended."""
@@ -171,22 +206,37 @@ class HostService:
         return wire.SandboxList(sandboxes=tuple(self._report(hosted) for hosted in self._sandboxes.values()))
 
     async def close(self, request: wire.CloseSandbox) -> wire.Done:
-        """End it and drop its outputs."""
-        hosted = self._sandboxes.pop(SandboxId(request.sandbox), None)
+        """End it and drop its outputs; one that is still being made is ended when it is there."""
+        identity = SandboxId(request.sandbox)
+        if (making := self._making.get(identity)) is not None:
+            await asyncio.wait([making])
+        hosted = self._sandboxes.pop(identity, None)
         if hosted is not None:
-            await asyncio.shield(self._close(hosted))
+            closing = asyncio.create_task(self._close(hosted), name=f"close {identity}")
+            # Owned here: whoever asked may go away in the middle.
+            self._closing.add(closing)
+            closing.add_done_callback(self._closed)
+            await asyncio.shield(closing)
         return wire.Done()
 
     async def _close(self, hosted: _Hosted) -> None:
-        await hosted.sandbox.aclose()
-        if hosted.follower is not None:
-            await asyncio.wait([hosted.follower])
-        for running in hosted.processes.values():
-            await _drop(running)
-        if hosted.ephemeral:
-            shutil.rmtree(self._data.files / hosted.folder, ignore_errors=True)
-        self._ended.append(self._report(hosted))
-        if not self._sandboxes:
+        try:
+            await hosted.sandbox.aclose()
+            if hosted.follower is not None:
+                await asyncio.wait([hosted.follower])
+            for running in hosted.processes.values():
+                await _drop(running)
+        finally:
+            await hosted.files.release()
+            self._ended.append(self._report(hosted))
+
+    def _closed(self, closing: asyncio.Task[None]) -> None:
+        self._closing.discard(closing)
+        self._look_if_idle()
+
+    def _look_if_idle(self) -> None:
+        """A sandbox that is gone waits only for its outputs to be fetched, and keeps no draining host alive."""
+        if not (self._making or self._closing or any(not hosted.gone for hosted in self._sandboxes.values())):
             self.idle.set()
 
     async def change_tier(self, request: wire.ChangeTier) -> wire.SandboxReport:
@@ -219,11 +269,24 @@ class HostService:
             cwd=request.cwd,
             stdin=request.stdin,
         )
-        process = await hosted.sandbox.start(spec)
-        spool = Spool(self._run.spool / f"{request.sandbox}.{identity}", self._spool_max_bytes)
+        # Before the process: once that has begun, nothing of ours may fail any more.
+        spool = self._spool(request.sandbox, identity)
+        try:
+            process = await hosted.sandbox.start(spec)
+        except BaseException:
+            spool.close()
+            raise
         filling = asyncio.create_task(spool.fill(process), name=f"spool {identity}")
         hosted.processes[identity] = _Running(process, spool, filling)
         return wire.ProcessReport(process=identity, running=True)
+
+    def _spool(self, sandbox: str, process: ProcessId) -> Spool:
+        try:
+            return Spool(self._run.spool / f"{sandbox}.{process}", self._spool_max_bytes)
+        except FileExistsError:
+            raise Conflict(f"there is a process {process} already", {"process": process}) from None
+        except OSError as problem:
+            raise SandboxUnavailable(f"output cannot be kept: {problem.strerror}; nothing was started") from problem
 
     async def write_stdin(self, request: wire.WriteStdin) -> wire.Done:
         """Input; the wait for a process that does not read is bounded."""
@@ -250,9 +313,8 @@ class HostService:
         if request.offset < 0 or request.limit < 1:
             raise InvalidRequest("offset must be 0 or more, and limit 1 or more")
         spool = self._running(request.sandbox, request.process).spool
-        data, ended = await spool.read(
-            request.stream, request.offset, min(request.limit, _MAX_READ), min(request.wait_s, MAX_WAIT_S)
-        )
+        limit, wait_s = min(request.limit, _MAX_READ), _bounded(request.wait_s)
+        data, ended = await spool.read(request.stream, request.offset, limit, wait_s)
         return wire.OutputReport(
             data=data, offset=request.offset, ended=ended, dropped_bytes=spool.dropped[request.stream]
         )
@@ -261,7 +323,7 @@ class HostService:
         """Its end, once what it printed is in the spool."""
         running = self._running(request.sandbox, request.process)
         try:
-            async with asyncio.timeout(min(request.wait_s, MAX_WAIT_S)):
+            async with asyncio.timeout(_bounded(request.wait_s)):
                 end = await running.process.wait()
         except TimeoutError:
             return wire.ProcessReport(process=request.process, running=True)
@@ -299,8 +361,11 @@ class HostService:
     async def aclose(self) -> None:
         """End everything. The engine is closed by who made it."""
         self.draining = True
+        for making in list(self._making.values()):
+            making.cancel()
+            await asyncio.wait([making])
         everything = [self._sandboxes.pop(identity) for identity in list(self._sandboxes)]
-        await asyncio.gather(*(self._close(hosted) for hosted in everything))
+        await asyncio.gather(*(self._close(hosted) for hosted in everything), *self._closing, return_exceptions=True)
         self._journal.close()
 
     def _hosted(self, sandbox: str, *, living: bool = True) -> _Hosted:
@@ -326,7 +391,7 @@ class HostService:
             tier=known.tier,
             isolated=known.isolated,
             limits_by=known.limits_by,
-            files=hosted.files,
+            files=hosted.request.files,
             warning=known.warning,
             age_s=time.monotonic() - hosted.made,
             gone=hosted.gone,
@@ -339,6 +404,13 @@ async def _drop(running: _Running) -> None:
     running.spool.close()
 
 
+def _bounded(wait_s: float) -> float:
+    # Written so that a NaN, which no comparison holds for, is refused as well.
+    if not wait_s >= 0:
+        raise InvalidRequest(f"a wait must be 0 s or more, not {wait_s}")
+    return min(wait_s, MAX_WAIT_S)
+
+
 def _no_such_sandbox(sandbox: str) -> NotFound:
     return NotFound(
         f"no sandbox {sandbox!r} on this host: it never was, or ended with an earlier host; see `host status`",
@@ -346,7 +418,7 @@ def _no_such_sandbox(sandbox: str) -> NotFound:
     )
 
 
-def _mount_folder(files: str) -> str:
+def _mount_name(files: str) -> MountId:
     name = mount_id(files)
     if name.startswith(EPHEMERAL_PREFIX):
         raise InvalidRequest(f"a mount's id may not start with {EPHEMERAL_PREFIX!r}: {name}")

@@ -35,11 +35,14 @@ class Spool:
             self._tell()
 
     def _append(self, stream: Stream, data: bytes) -> None:
-        kept = data[: max(0, self._max_bytes - self._sizes[stream])]
-        if kept:
-            os.pwrite(self._files[stream], kept, self._sizes[stream])
-        self._sizes[stream] += len(kept)
-        self.dropped[stream] += len(data) - len(kept)
+        room = max(0, self._max_bytes - self._sizes[stream])
+        try:
+            kept = os.pwrite(self._files[stream], data[:room], self._sizes[stream])
+        except OSError:
+            # The host's disk is full: output that cannot be kept is counted, and never read as the end of it.
+            kept = 0
+        self._sizes[stream] += kept
+        self.dropped[stream] += len(data) - kept
         self._tell()
 
     def _tell(self) -> None:
@@ -54,12 +57,16 @@ class Spool:
                     await self._changed.wait()
         except TimeoutError:
             pass
-        data = os.pread(self._files[stream], limit, offset)
+        if not self._files:
+            return b"", True
+        data = os.pread(self._files[stream], min(limit, max(0, self._sizes[stream] - offset)), offset)
         return data, self.ended and offset + len(data) >= self._sizes[stream]
 
     def close(self) -> None:
-        """Remove it from disk. May be called twice."""
+        """Remove it from disk; who still reads is told that it ended. May be called twice."""
         for descriptor in self._files.values():
             os.close(descriptor)
         self._files.clear()
+        self.ended = True
+        self._tell()
         shutil.rmtree(self._folder, ignore_errors=True)

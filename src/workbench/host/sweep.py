@@ -7,18 +7,20 @@ host in case the guardian was killed as well. Imports little: the guardian shoul
 from __future__ import annotations
 
 import contextlib
-import json
+import logging
 import os
-import shutil
 import signal
 import time
 from pathlib import Path
 
 from workbench.data_folder import DataFolder, RunFolder
+from workbench.guest_trees import remove_tree
 from workbench.host.journal import Made, now, start_time, unfinished
+from workbench.host.losses import Loss, add_losses
 
 _GONE_TIMEOUT_S, _PAUSE_S = 10.0, 0.02
 _MARK = "WORKBENCH_SANDBOX"
+_log = logging.getLogger(__name__)
 
 
 def sweep(data: DataFolder, run: RunFolder) -> list[Made]:
@@ -28,23 +30,25 @@ def sweep(data: DataFolder, run: RunFolder) -> list[Made]:
         _kill_recorded(made)
     _kill_marked({made.sandbox for made in lost if made.pid is None})
     _remove_groups(run.group_name)
-    _record(data.losses, run, lost)
+    add_losses(data.losses, [Loss(sandbox=made.sandbox, host=run.host, when=now()) for made in lost])
     for folder in data.files.glob(f"{run.ephemeral_prefix}*"):
-        shutil.rmtree(folder, ignore_errors=True)
+        remove_tree(folder)
     with contextlib.suppress(OSError):
         if os.readlink(data.socket) == os.path.relpath(run.socket, data.path):
             data.socket.unlink()
-    shutil.rmtree(run.path, ignore_errors=True)
+    remove_tree(run.path)
     return lost
 
 
 def sweep_all(data: DataFolder) -> None:
-    """Clean up after every host that is dead."""
+    """Clean up after every host that is dead. One that cannot be cleaned up keeps no other from starting."""
     for run in data.run_folders():
         lock = run.lock()
         if lock is not None:
             try:
                 sweep(data, run)
+            except OSError:
+                _log.exception("could not clean up after host %s", run.host)
             finally:
                 os.close(lock)
 
@@ -120,10 +124,3 @@ def _kill_members(folder: Path) -> None:
             if int(pid) not in (0, os.getpid()):
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(int(pid), signal.SIGKILL)
-
-
-def _record(path: Path, run: RunFolder, lost: list[Made]) -> None:
-    if lost:
-        lines = [json.dumps({"sandbox": made.sandbox, "host": run.host, "when": now()}) + "\n" for made in lost]
-        with path.open("a", encoding="utf-8") as file:
-            file.writelines(lines)

@@ -29,6 +29,8 @@ class Tier:
     """/dev/shm; a quarter of the memory"""
     files_bytes: int
     """/mnt/files"""
+    files_inodes: int
+    """files and folders there"""
 
 
 def _tier(name: str, size: int) -> Tier:
@@ -42,6 +44,7 @@ def _tier(name: str, size: int) -> Tier:
         scratch_inodes=65536 * size,
         shm_bytes=size * _GIB // 4,
         files_bytes=10 * _GIB,
+        files_inodes=1_000_000,
     )
 
 

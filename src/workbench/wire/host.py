@@ -281,6 +281,11 @@ class Answered(Value, frozen=True, kw_only=True):
     answer: AnyAnswer
 
 
+class _Numbered(msgspec.Struct):
+    number: int = 0
+
+
+_numbered = msgspec.msgpack.Decoder(_Numbered)
 _encoder = msgspec.msgpack.Encoder()
 _asked = msgspec.msgpack.Decoder(Asked)
 _answered = msgspec.msgpack.Decoder(Answered)
@@ -302,6 +307,14 @@ def frame_length(header: bytes) -> int:
     if length > MAX_FRAME:
         raise HostIncompatible(f"a frame of {length} bytes; the other side does not speak our protocol")
     return int(length)
+
+
+def number_of(body: bytes) -> int:
+    """Under which number an answer must go out, also to a request that cannot be understood; 0 if there is none."""
+    try:
+        return _numbered.decode(body).number
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return 0
 
 
 def read_asked(body: bytes) -> Asked:

@@ -14,6 +14,8 @@ from workbench_guest.attacks.registry import Given, Judge, Measured, Outside, Re
 _HOST = (Outside.PLAIN,)
 _MIB = 1 << 20
 _BURN_S = 1.2
+_NEW = os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC
+_DEEP = 1500
 
 
 def _raise_soft_limit(which: int) -> None:
@@ -157,7 +159,10 @@ def shm_fill(given: Given) -> Measured:
         time_limit_s=60.0)  # fmt: skip
 def inode_fill(given: Given) -> Measured:
     """Empty ones, which cost no bytes."""
-    folder = f"{given.folder}/{given.marker}-inodes"
+    return _make_files(f"{given.folder}/{given.marker}-inodes", given)
+
+
+def _make_files(folder: str, given: Given) -> Measured:
     os.mkdir(folder)
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     made, ended = 0, False
@@ -165,6 +170,7 @@ def inode_fill(given: Given) -> Measured:
         while made < given.ceiling:
             os.mknod(str(made), dir_fd=handle)
             made += 1
+        time.sleep(given.hold_s)
     except OSError:
         ended = True
     finally:
@@ -178,12 +184,80 @@ def inode_fill(given: Given) -> Measured:
 @attack("files-fill", "keep more in /mnt/files than the tier has", judge=Judge.BOUNDED, outside=_HOST, alone=True,
         time_limit_s=30.0)  # fmt: skip
 def files_fill(given: Given) -> Measured:
-    """Real blocks, but none of them written; kept long enough for a watchdog to look."""
+    """As one file with a name."""
+    _check_free_disk(given)
+    path = f"{given.files}/{given.marker}-fill"
+    try:
+        return _keep(os.open(path, _NEW, 0o600), given)
+    finally:
+        os.unlink(path)
+
+
+@attack("files-fill-unlinked", "keep more in /mnt/files than the tier has, in a file without a name",
+        judge=Judge.BOUNDED, outside=_HOST, alone=True, time_limit_s=30.0)  # fmt: skip
+def files_fill_unlinked(given: Given) -> Measured:
+    """No folder shows it, and it is gone only when it is closed."""
+    _check_free_disk(given)
+    path = f"{given.files}/{given.marker}-unlinked"
+    descriptor = os.open(path, _NEW, 0o600)
+    os.unlink(path)
+    return _keep(descriptor, given)
+
+
+@attack("files-fill-closed", "keep more in /mnt/files than the tier has, in a folder that nobody may enter",
+        judge=Judge.BOUNDED, outside=_HOST, alone=True, time_limit_s=30.0)  # fmt: skip
+def files_fill_closed(given: Given) -> Measured:
+    """Where the host is an ordinary user, it may not enter either."""
+    _check_free_disk(given)
+    folder = f"{given.files}/{given.marker}-closed"
+    os.mkdir(folder)
+    try:
+        descriptor = os.open(f"{folder}/fill", _NEW, 0o600)
+        os.chmod(folder, 0)
+        return _keep(descriptor, given)
+    finally:
+        os.chmod(folder, 0o700)
+        os.unlink(f"{folder}/fill")
+        os.rmdir(folder)
+
+
+@attack("files-fill-deep", "keep more in /mnt/files than the tier has, below more folders than a path can name",
+        judge=Judge.BOUNDED, outside=_HOST, alone=True, time_limit_s=30.0)  # fmt: skip
+def files_fill_deep(given: Given) -> Measured:
+    """Deeper also than Python recurses."""
+    _check_free_disk(given)
+    name = f"{given.marker}-deep"
+    folder = os.open(given.files, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        for _ in range(_DEEP):
+            os.mkdir(name, dir_fd=folder)
+            folder = _moved(folder, name)
+        descriptor = os.open("fill", _NEW, 0o600, dir_fd=folder)
+        try:
+            return _keep(descriptor, given)
+        finally:
+            os.unlink("fill", dir_fd=folder)
+            for _ in range(_DEEP):
+                folder = _moved(folder, "..")
+                os.rmdir(name, dir_fd=folder)
+    finally:
+        os.close(folder)
+
+
+def _moved(folder: int, name: str) -> int:
+    there = os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=folder)
+    os.close(folder)
+    return there
+
+
+def _check_free_disk(given: Given) -> None:
     space = os.statvfs(given.files)
     if space.f_bavail * space.f_frsize < 4 * given.ceiling:
         raise Refused("too little disk is free to try")
-    path = f"{given.files}/{given.marker}-fill"
-    descriptor = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+
+
+def _keep(descriptor: int, given: Given) -> Measured:
+    """Real blocks, but none of them written; kept long enough for a watchdog to look. Closes `descriptor`."""
     taken, ended = 0, False
     try:
         while taken < given.ceiling:
@@ -194,5 +268,14 @@ def files_fill(given: Given) -> Measured:
         ended = True
     finally:
         os.close(descriptor)
-        os.unlink(path)
     return Measured(amount=taken, detail=f"{taken // _MIB} MiB kept", ended=ended)
+
+
+@attack("files-fill-inodes", "keep more files in /mnt/files than the tier has", judge=Judge.BOUNDED, outside=_HOST,
+        alone=True, time_limit_s=60.0)  # fmt: skip
+def files_fill_inodes(given: Given) -> Measured:
+    """Empty ones; a disk that is out of them is full for everyone."""
+    space = os.statvfs(given.files)
+    if space.f_favail < 4 * given.ceiling:
+        raise Refused("this disk does not count its files, or has too few left to try")
+    return _make_files(f"{given.files}/{given.marker}-inodes", given)

@@ -20,7 +20,7 @@ GIB = 1024**3
 def test_everything_but_the_files_grows_with_the_size(tier: Tier, size: int) -> None:
     assert (tier.vcpus, tier.memory_bytes, tier.processes) == (size, size * GIB, size * 256)
     assert (tier.scratch_bytes, tier.shm_bytes) == (size * GIB // 2, size * GIB // 4)
-    assert (tier.open_files, tier.files_bytes) == (4096, 10 * GIB)
+    assert (tier.open_files, tier.files_bytes, tier.files_inodes) == (4096, 10 * GIB, 1_000_000)
 
 
 @pytest.mark.parametrize("tier", TIERS.values(), ids=TIERS)

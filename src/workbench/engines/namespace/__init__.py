@@ -1,1 +1,1 @@
-"""The default engine: Linux namespaces around a clone of a warm interpreter. See docs/explanation/isolation.md."""
+"""The default engine: Linux namespaces around a clone of a warm interpreter. See ARCHITECTURE.md."""

@@ -9,6 +9,9 @@ import socket
 from workbench_guest.channel import MAX_DESCRIPTORS, MAX_MESSAGE
 from workbench_guest.messages import Message, decode, encode
 
+# A reader that is alive takes a message in milliseconds; one that a guest stopped never does.
+SEND_TIMEOUT_S = 20.0
+
 
 class ChannelClosed(Exception):
     """The other side is gone, or said something that is not a message: both mean that it cannot be trusted on."""
@@ -36,12 +39,19 @@ class HostChannel:
         """Send; the descriptors stay the caller's.
 
         Raises:
-            ChannelClosed: nobody is there.
+            ChannelClosed: nobody is there, or nobody takes it in SEND_TIMEOUT_S.
             MessageTooLong: nothing was sent.
         """
         data = encode(message)
         if len(data) > MAX_MESSAGE:
             raise MessageTooLong(f"{len(data)} bytes when written as JSON, of {MAX_MESSAGE}")
+        try:
+            async with asyncio.timeout(SEND_TIMEOUT_S):
+                await self._send(data, descriptors)
+        except TimeoutError as problem:
+            raise ChannelClosed(f"not taken in {SEND_TIMEOUT_S:.0f} s") from problem
+
+    async def _send(self, data: bytes, descriptors: tuple[int, ...]) -> None:
         # One at a time: the loop knows one writer a descriptor, and the first of two that wait would never wake.
         async with self._sending:
             while True:

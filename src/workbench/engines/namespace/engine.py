@@ -8,27 +8,30 @@ import logging
 import os
 import time
 from collections import deque
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
 from workbench.contracts.engine import SandboxSpec
 from workbench.engines.environment import base_environment
 from workbench.engines.namespace import slot as slots
 from workbench.engines.namespace.files_watch import FilesWatch
+from workbench.engines.namespace.fit import check_fit
 from workbench.engines.namespace.limits.choose import Choice, choose
 from workbench.engines.namespace.sandbox import NamespaceSandbox
 from workbench.engines.namespace.slot import Slot
 from workbench.engines.namespace.userns import make_user_namespace
 from workbench.engines.namespace.zygote import Zygote
 from workbench.engines.options import EngineOptions
-from workbench.errors import InvalidRequest, IsolationTooWeak, QuotaExceeded, SandboxUnavailable
+from workbench.errors import InvalidRequest, IsolationTooWeak, SandboxUnavailable
+from workbench.guest_trees import own_tree
 from workbench.model.capability import ISOLATION, Barrier, Capability, Grade
 from workbench.model.image import Image
 from workbench.model.tier import STANDARD, Tier
 from workbench_guest.messages import HOME, INSIDE_UID, SCRATCH, Furnish, Resize
 
-WATCH_INTERVAL_S = 0.25
+WATCH_INTERVAL_S, FILES_INTERVAL_S, ZYGOTES_INTERVAL_S = 0.25, 0.25, 1.0
 # Every clone of one zygote shares its address layout and hash seed, so none serves for ever.
-_ZYGOTE_MAX_AGE_S, _ZYGOTE_MAX_CLONES = 3600.0, 5000
+ZYGOTE_MAX_AGE_S, ZYGOTE_MAX_CLONES = 3600.0, 5000
 _PREPARE_TRIES = 3
 _REFILL_DELAY_S = 0.03
 
@@ -40,8 +43,16 @@ class NamespaceEngine:
 
     name = "namespace"
 
-    def __init__(self, options: EngineOptions) -> None:
+    def __init__(
+        self,
+        options: EngineOptions,
+        *,
+        zygote_max_age_s: float = ZYGOTE_MAX_AGE_S,
+        zygote_max_clones: int = ZYGOTE_MAX_CLONES,
+    ) -> None:
         self._options = options
+        self._zygote_max_age_s = zygote_max_age_s
+        self._zygote_max_clones = zygote_max_clones
         self._image = options.image
         self._userns: int | None = None
         self._zygote: Zygote | None = None
@@ -51,7 +62,7 @@ class NamespaceEngine:
         self._pool: deque[Slot] = deque()
         self._live: set[NamespaceSandbox] = set()
         self._refilling: asyncio.Task[None] | None = None
-        self._watching: asyncio.Task[None] | None = None
+        self._watching: list[asyncio.Task[None]] = []
         self._replacing = asyncio.Lock()
         self._making: set[asyncio.Task[NamespaceSandbox]] = set()
         self._closing: asyncio.Task[None] | None = None
@@ -80,7 +91,7 @@ class NamespaceEngine:
         zygote = await self._current_zygote()
         self._choice = choose(self._options.group_name, zygote.resident_bytes)
         self._maps_owner = await self._try_a_slot()
-        self._watching = asyncio.create_task(self._watch(), name="watch sandboxes")
+        self._watch()
         self._refill_soon()
 
     async def _try_a_slot(self) -> bool:
@@ -179,7 +190,7 @@ class NamespaceEngine:
 
     async def _claim(self, slot: Slot, spec: SandboxSpec) -> NamespaceSandbox:
         slot.group.apply(spec.tier)
-        self._hand_over(spec.files, slot)
+        await self._hand_over(spec.files, slot)
         await slot.zygote.ask(
             self._furnishing(slot, spec.files.name, map_owner=self._maps_owner, tier=spec.tier), tuple(slot.descriptors)
         )
@@ -196,18 +207,16 @@ class NamespaceEngine:
         self._live.add(sandbox)
         return sandbox
 
-    def _hand_over(self, files: Path, slot: Slot) -> None:
+    async def _hand_over(self, files: Path, slot: Slot) -> None:
         """Files belong to one fixed uid on disk and are shown as the sandbox's; where that fails, given to it."""
         if slot.outside_uid is None:
             return
         owner = INSIDE_UID if self._maps_owner else slot.outside_uid
-        if files.stat().st_uid == owner:
+        if os.stat(files).st_uid == owner:
             return
-        os.chown(files, owner, owner)
-        # By descriptors: a name may have become a link since it was listed.
-        for _, folders, names, descriptor in os.fwalk(files):
-            for name in (*folders, *names):
-                os.chown(name, owner, owner, dir_fd=descriptor, follow_symlinks=False)
+        # On a thread: there may be a million of them, in whatever shape an earlier guest left them.
+        if not await asyncio.to_thread(own_tree, files, owner, owner):
+            raise SandboxUnavailable("its files cannot be given to the sandbox", {"step": "hand over /mnt/files"})
 
     def _furnishing(self, slot: Slot, files: str, *, map_owner: bool, tier: Tier | None = None) -> Furnish:
         size = tier or STANDARD
@@ -222,28 +231,30 @@ class NamespaceEngine:
 
     async def _resize(self, slot: Slot, tier: Tier) -> None:
         """Any living zygote can: all of them are root in the namespace that owns the mounts."""
+        _, scratch, shm = slot.descriptors
         request = Resize(scratch_bytes=tier.scratch_bytes, scratch_inodes=tier.scratch_inodes, shm_bytes=tier.shm_bytes)
+        check_fit(scratch, shm, tier)
         zygote = await self._current_zygote()
         try:
-            await zygote.ask(request, tuple(slot.descriptors[1:]))
-        except SandboxUnavailable as problem:
-            if not zygote.check():
-                raise
-            raise QuotaExceeded(
-                f"the files in /home/user, /tmp or /dev/shm do not fit into tier {tier.name} "
-                f"({tier.scratch_bytes / 2**20:.0f} MiB, {tier.scratch_inodes} files): remove some first",
-                {"limit_bytes": str(tier.scratch_bytes)},
-            ) from problem
+            await zygote.ask(request, (scratch, shm))
+        except SandboxUnavailable:
+            # What was written meanwhile is no fault of the zygote's.
+            check_fit(scratch, shm, tier)
+            raise
 
     async def _current_zygote(self) -> Zygote:
         async with self._replacing:
             current = self._zygote
-            if current is not None and current.check() and not _is_old(current):
+            if current is not None and current.check() and not self._is_old(current):
                 return current
+            self._zygote = await self._new_zygote(self._image)
             if current is not None and current.alive:
                 self._draining.append(current)
-            self._zygote = await self._new_zygote(self._image)
             return self._zygote
+
+    def _is_old(self, zygote: Zygote) -> bool:
+        age = time.monotonic() - zygote.started
+        return age > self._zygote_max_age_s or zygote.clones > self._zygote_max_clones
 
     async def change_image(self, image: Image) -> None:
         """As the contract says. The old zygote drains: what it prepared is thrown away, what it made lives on."""
@@ -280,44 +291,60 @@ class NamespaceEngine:
             while len(self._pool) < self._options.pool_size and self._closing is None:
                 self._pool.append(await self._prepare())
 
-    async def _watch(self) -> None:
-        """Limits that the kernel does not hold, slots whose zygote died, zygotes that have nothing left to do.
+    def _watch(self) -> None:
+        """Limits that the kernel does not hold; files; slots and zygotes that have nothing left to do.
 
-        Ends at `_stopping` and not by being cancelled, which could be in the middle of freeing something.
+        BARRIER: each on its own, so that a guest whose files take long to count does not put off the look at its
+        memory; held by tests/unit/engines/namespace/test_engine.py.
         """
-        looked_at_zygotes = time.monotonic()
-        while not self._stopping.is_set():
+        looks: tuple[tuple[float, Callable[[], Awaitable[None]]], ...] = (
+            (WATCH_INTERVAL_S, self._look_at_limits),
+            (FILES_INTERVAL_S, self._look_at_files),
+            (ZYGOTES_INTERVAL_S, self._retire_zygotes),
+        )
+        self._watching = [asyncio.create_task(self._every(*look), name=look[1].__name__) for look in looks]
+
+    async def _every(self, interval_s: float, look: Callable[[], Awaitable[None]]) -> None:
+        """Ends at `_stopping` and not by being cancelled, which could be in the middle of freeing something."""
+        while True:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._stopping.wait(), WATCH_INTERVAL_S)
+                await asyncio.wait_for(self._stopping.wait(), interval_s)
+                return
             try:
-                await self._look_at_sandboxes()
-                if time.monotonic() - looked_at_zygotes > 1.0:
-                    looked_at_zygotes = time.monotonic()
-                    await self._retire_zygotes()
+                await look()
             except Exception:  # noqa: BLE001  whatever it was, limits must go on being watched
                 # BARRIER: a guest that makes one look fail must not be rid of the next; held by
                 # tests/unit/engines/namespace/test_engine.py.
                 _log.exception("a look at the sandboxes failed; the next one follows")
 
-    async def _look_at_sandboxes(self) -> None:
+    async def _look_at_limits(self) -> None:
         if self.limits.keeper.watches:
             for sandbox in list(self._live):
                 if (reason := sandbox.slot.group.watch()) is not None:
                     sandbox.end_soon(reason)
-        for sandbox, reason in await self._files_watch.over_quota(self._live):
+
+    async def _look_at_files(self) -> None:
+        for sandbox, reason in await self._files_watch.over_quota(self._while_running()):
             sandbox.end_soon(reason)
 
+    def _while_running(self) -> Iterator[NamespaceSandbox]:
+        """Those that live, and none any more once the engine closes: one with many files takes seconds to look at."""
+        for sandbox in list(self._live):
+            if sandbox in self._live and not self._stopping.is_set():
+                yield sandbox
+
     async def _retire_zygotes(self) -> None:
-        current = self._zygote
+        """An old zygote goes also when nobody asks for anything, and with it what it has prepared."""
+        current = await self._current_zygote()
         stale = [slot for slot in self._pool if slot.zygote is not current or not slot.usable]
-        if stale or (current is not None and (not current.check() or _is_old(current))):
-            for slot in stale:
-                self._pool.remove(slot)
-                await slot.end()
+        for slot in stale:
+            self._pool.remove(slot)
+        for slot in stale:
+            await slot.end()
+        if len(self._pool) < self._options.pool_size:
             self._refill_soon()
-        for zygote in self._draining:
-            zygote.end()
-        self._draining.clear()
+        while self._draining:
+            self._draining.pop().end()
 
     async def aclose(self) -> None:
         """As the contract says."""
@@ -327,7 +354,7 @@ class NamespaceEngine:
 
     async def _close(self) -> None:
         self._stopping.set()
-        if unfinished := {*self._making, *filter(None, (self._watching, self._refilling))}:
+        if unfinished := {*self._making, *self._watching, *filter(None, (self._refilling,))}:
             await asyncio.wait(unfinished)
         await asyncio.gather(*(sandbox.aclose() for sandbox in list(self._live)))
         for slot in self._pool:
@@ -341,7 +368,3 @@ class NamespaceEngine:
             self._choice.keeper.close()
         if self._userns is not None:
             os.close(self._userns)
-
-
-def _is_old(zygote: Zygote) -> bool:
-    return time.monotonic() - zygote.started > _ZYGOTE_MAX_AGE_S or zygote.clones > _ZYGOTE_MAX_CLONES

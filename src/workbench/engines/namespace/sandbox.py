@@ -9,12 +9,13 @@ import signal
 from collections.abc import Awaitable, Callable
 
 from workbench.contracts.engine import SandboxDescription, SandboxSpec, Usage
+from workbench.engines.admission import check_alive, check_start
 from workbench.engines.namespace.channel import ChannelClosed, MessageTooLong
 from workbench.engines.namespace.limits.keeper import Counters
-from workbench.engines.namespace.slot import Slot
+from workbench.engines.namespace.slot import END_TIMEOUT_S, Slot
 from workbench.engines.pidfd import exited
 from workbench.engines.pipes import PipedProcess, Pipes
-from workbench.errors import Conflict, InvalidRequest, QuotaExceeded, SandboxUnavailable
+from workbench.errors import InvalidRequest, QuotaExceeded, SandboxUnavailable
 from workbench.model.process import Limit, ProcessExit, ProcessSpec
 from workbench.model.tier import Tier, thread_variables
 from workbench_guest.messages import (
@@ -84,6 +85,11 @@ class NamespaceSandbox:
         """As it was asked for."""
         return self._spec
 
+    @property
+    def root_pid(self) -> int:
+        """Of pid 1, on the host."""
+        return self.slot.pid
+
     async def open(self) -> None:
         """Tell pid 1 its environment and start listening to it. Called once, by the engine."""
         try:
@@ -100,10 +106,7 @@ class NamespaceSandbox:
 
     async def start(self, spec: ProcessSpec) -> PipedProcess:
         """As the contract says."""
-        spec.checked()
-        self._raise_if_gone()
-        if spec.id in self._running:
-            raise Conflict(f"a process {spec.id} runs already", {"process": spec.id})
+        check_start(spec, self._spec.id, self._why_gone, self._running)
         pipes = Pipes(stdin=spec.stdin)
         process = PipedProcess(pipes, lambda number: self._send(Signal(process=spec.id, number=number)))
         answer: asyncio.Future[Started | NotStarted] = asyncio.get_running_loop().create_future()
@@ -156,7 +159,7 @@ class NamespaceSandbox:
     async def change_tier(self, tier: Tier) -> None:
         """As the contract says."""
         async with self._resizing:
-            self._raise_if_gone()
+            check_alive(self._spec.id, self._why_gone)
             try:
                 await self._fit(tier, shrinking=tier.memory_bytes < self._tier.memory_bytes)
             except BaseException:
@@ -177,7 +180,7 @@ class NamespaceSandbox:
 
     async def usage(self) -> Usage:
         """As the contract says."""
-        self._raise_if_gone()
+        check_alive(self._spec.id, self._why_gone)
         return self.slot.group.usage()
 
     async def wait_gone(self) -> str:
@@ -200,7 +203,8 @@ class NamespaceSandbox:
         self.slot.kill()
         if self._follower is not None:
             # The follower sees the end of the channel and settles what was running.
-            await asyncio.wait([self._follower])
+            await asyncio.wait([self._follower], timeout=END_TIMEOUT_S)
+            self._follower.cancel()
         self._settle()
         for process in self._unread:
             process.pipes.keep_unread()
@@ -210,9 +214,18 @@ class NamespaceSandbox:
         self._on_gone(self)
 
     async def _follow(self) -> None:
-        """Until pid 1 is gone: hand each of its messages to who waits for it."""
+        """Until pid 1 is gone; whatever it said last, everything that was running is told."""
+        try:
+            await self._listen()
+            self.slot.kill()
+            await exited(self.slot.pidfd, within_s=END_TIMEOUT_S)
+        finally:
+            self._settle()
+
+    async def _listen(self) -> None:
+        """Hand each message of pid 1 to who waits for it, until there are no more or one that it would never send."""
         # An OverflowError is a number that no wait status can be.
-        with contextlib.suppress(ChannelClosed, OverflowError):
+        with contextlib.suppress(ChannelClosed, OverflowError, ValueError):
             while True:
                 message, descriptors = await self.slot.channel.receive()
                 for descriptor in descriptors:
@@ -226,27 +239,27 @@ class NamespaceSandbox:
                         self._exited(message)
                     case _:
                         # Nothing else is ever said by pid 1: someone speaks in its place.
-                        break
-        self.slot.kill()
-        await exited(self.slot.pidfd)
-        self._settle()
+                        return
 
     def _exited(self, message: Exited) -> None:
-        known = self._running.pop(message.process, None)
+        known = self._running.get(message.process)
         if known is None:
             return
         process, before = known
+        if not (0 <= message.peak_bytes < 2**63 and 0 <= message.cpu_s < 2**63):
+            raise ValueError("no process took that much, and no caller could be told so")
         code, number = (None, os.WTERMSIG(message.status)) if os.WIFSIGNALED(message.status) else (
             os.WEXITSTATUS(message.status), None)  # fmt: skip
-        process.ended(
-            ProcessExit(
-                code=code,
-                signal=number,
-                limits=self._limits_met(before, message),
-                cpu_s=message.cpu_s,
-                peak_bytes=message.peak_bytes,
-            )
+        how = ProcessExit(
+            code=code,
+            signal=number,
+            limits=self._limits_met(before, message),
+            cpu_s=message.cpu_s,
+            peak_bytes=message.peak_bytes,
         )
+        # Only now: had one of the numbers been none, `_settle` would still have to end it.
+        del self._running[message.process]
+        process.ended(how)
 
     def _limits_met(self, before: Counters, message: Exited) -> tuple[Limit, ...]:
         now = self.slot.group.counters()
@@ -278,10 +291,11 @@ class NamespaceSandbox:
             return "out of memory: the sandbox itself was ended"
         return "the sandbox ended by itself"
 
-    def _raise_if_gone(self) -> None:
-        if self._gone.done() or self._reason:
-            reason = self._reason or self._gone.result()
-            raise SandboxUnavailable(f"sandbox {self._spec.id} is gone: {reason}", {"sandbox": self._spec.id})
+    @property
+    def _why_gone(self) -> str | None:
+        if self._gone.done():
+            return self._reason or self._gone.result()
+        return self._reason or None
 
 
 def _refusal(told: NotStarted) -> InvalidRequest | QuotaExceeded:

@@ -120,6 +120,13 @@ async def _warm(channel: HostChannel, plan: ZygotePlan) -> ZygoteReady:
     if not isinstance(answer, ZygoteReady):
         step, error = (answer.step, answer.error) if isinstance(answer, Failed) else ("start", repr(answer))
         raise _too_weak(step, error)
+    if answer.threads != 1:
+        # A fork takes one thread along, and whatever lock another one held stays locked for ever.
+        names = ", ".join(plan.preload) or "nothing"
+        raise _too_weak(
+            "import the image's libraries",
+            f"{answer.threads} threads run where there must be one; one of the image's preload starts them: {names}",
+        )
     return answer
 
 

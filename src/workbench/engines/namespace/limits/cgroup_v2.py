@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from workbench.contracts.engine import Usage
+from workbench.engines import proc
 from workbench.engines.namespace.limits import cgroup_files as files
 from workbench.engines.namespace.limits.cgroup_v1 import too_much_in_use
 from workbench.engines.namespace.limits.keeper import Counters
@@ -50,13 +51,10 @@ def _own_processes(group: Path) -> list[int]:
 
 
 def _descends(pid: int, ancestor: int) -> bool:
-    while pid not in (0, ancestor):
-        try:
-            # The name in parentheses may hold anything, so fields are counted from its end.
-            pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-        except OSError:
-            return False
-    return pid == ancestor
+    above: int | None = pid
+    while above not in (None, 0, ancestor):
+        above = proc.parent(above)
+    return above == ancestor
 
 
 class CgroupV2:
