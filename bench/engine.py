@@ -200,8 +200,8 @@ async def latency(settings: Settings, image: Image, n: int) -> tuple[list[float]
     async with host(settings, pool_size=2) as warm, host(settings, pool_size=0) as cold:
         for _ in range(n):
             for samples, connection in ((pooled, warm), (unpooled, cold)):
-                # The pool refills in the background; a claim is measured, not a refill.
-                await until_pooled(connection, samples is pooled)
+                # The warm host refills its pool in the background; neither sample is to be measured on top of that.
+                await until_pooled(warm)
                 took, sandbox = await first_answer(connection)
                 samples.append(took)
                 await close(connection, sandbox)
@@ -210,13 +210,14 @@ async def latency(settings: Settings, image: Image, n: int) -> tuple[list[float]
     return pooled, unpooled, peer
 
 
-async def until_pooled(connection: HostConnection, wanted: bool) -> None:
-    """Wait until the pool has what it should have."""
+async def until_pooled(connection: HostConnection) -> None:
+    """Wait until the pool is full, and then a little: what filled it is still tidying up."""
     for _ in range(500):
         status = await connection.ask(wire.Status(), wire.StatusAnswer)
-        if not wanted or status.pooled >= 2:
-            return
+        if status.pooled >= 2:
+            break
         await asyncio.sleep(0.01)
+    await asyncio.sleep(0.05)
 
 
 async def measure(settings: Settings, *, quick: bool) -> list[Row]:

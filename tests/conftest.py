@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 
 from workbench.engines.options import EngineOptions
 from workbench.errors import NotFound
+from workbench.guest_trees import remove_tree
 from workbench.images.build import find_image
 from workbench.images.recipe import load_recipe
 from workbench.model.image import Image
@@ -44,7 +44,7 @@ def _short_folder() -> Iterator[Path]:
     try:
         yield folder
     finally:
-        shutil.rmtree(folder)
+        assert remove_tree(folder)
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from tests.conftest import MakeEngineOptions
 from workbench.contracts.engine import Engine, SandboxSpec
 from workbench.engines.namespace.engine import NamespaceEngine
 from workbench.errors import InvalidRequest, IsolationTooWeak, SandboxUnavailable
+from workbench.guest_trees import remove_tree
 from workbench.model.capability import ISOLATION, Barrier, Grade
 from workbench.model.ids import new_sandbox_id
 from workbench.model.process import Limit
@@ -37,6 +38,24 @@ from workbench.testing.engine_limits import FILL, grade
 
 # A name that is no text, as /proc shows it to whoever looks.
 _STRANGE_NAME = "import ctypes\nctypes.CDLL(None).prctl(15, b'\\xff)\\n(\\xfe 1 2')\n"
+
+_NEST = """\
+import os
+os.chdir("/mnt/files")
+for _ in range(1300):
+    os.mkdir("d")
+    os.chdir("d")
+"""
+# A deep file without a name; enough to be looked at, and more than is allowed.
+_FILL_UNSEEN = (
+    _NEST
+    + """\
+file = os.open("unlinked", os.O_CREAT | os.O_WRONLY)
+os.posix_fallocate(file, 0, 400 * 2**20)
+os.unlink("unlinked")
+input()
+"""
+)
 
 
 class _Fixtures:
@@ -189,6 +208,29 @@ class TestNamespaceEngine(_Fixtures, EngineContract):
             assert (await sandbox.wait_gone()).startswith("disk full: /mnt/files holds")
         assert (await finish(process)).exit.reason.startswith("disk full")
 
+    async def test_files_deeper_than_a_path_and_without_a_name_are_counted(self, make_sandbox: MakeSandbox) -> None:
+        """By a real guest; the proof has the same with its controls."""
+        sandbox = await make_sandbox(tier=replace(STANDARD, files_bytes=2 * 2**20))
+        process = await sandbox.start(code(_FILL_UNSEEN, stdin=True))
+        async with asyncio.timeout(PATIENCE_S):
+            assert (await sandbox.wait_gone()).startswith("disk full: /mnt/files holds")
+        assert (await finish(process)).exit.lost
+
+    async def test_deep_files_of_an_earlier_sandbox_are_shown_to_the_next(
+        self, engine: Engine, files_root: Path
+    ) -> None:
+        """Also where they have to be given to it, one by one, and are more than a path can name."""
+        (files_root / "deep").mkdir()
+        spec = SandboxSpec(id=new_sandbox_id(), tier=STANDARD, files=files_root / "deep")
+        first = await engine.create(spec)
+        assert (await run(first, code(_NEST))).exit.code == 0
+        await first.aclose()
+        os.chown(files_root / "deep", os.geteuid(), os.getegid())
+        second = await engine.create(replace(spec, id=new_sandbox_id()))
+        assert (await run(second, shell("cd /mnt/files/d/d/d && touch here"))).exit.code == 0
+        await second.aclose()
+        assert await asyncio.to_thread(remove_tree, files_root / "deep")
+
     async def test_the_pool_is_filled_again_after_a_sandbox_was_taken(
         self, engine: Engine, make_sandbox: MakeSandbox
     ) -> None:
@@ -199,6 +241,35 @@ class TestNamespaceEngine(_Fixtures, EngineContract):
             return engine.pooled == 2
 
         await eventually(full, "two slots wait")
+
+
+@pytest.mark.isolation
+async def test_an_old_zygote_is_replaced_while_nobody_asks_and_what_it_made_lives_on(
+    short_dir: Path, make_engine_options: MakeEngineOptions
+) -> None:
+    """The trial, two for the pool, and one more for the pool when a sandbox took one: four clones."""
+    engine = NamespaceEngine(make_engine_options(short_dir), zygote_max_clones=3)
+    try:
+        await engine.start()
+
+        async def full() -> bool:
+            return engine.pooled == 2
+
+        await eventually(full, "two slots wait")
+        first = engine._zygote
+        assert first is not None
+        (short_dir / "files" / "m").mkdir()
+        spec = SandboxSpec(id=new_sandbox_id(), tier=STANDARD, files=short_dir / "files" / "m")
+        sandbox = await engine.create(spec)
+
+        async def renewed() -> bool:
+            return engine.pooled == 2 and all(slot.zygote is engine._zygote is not first for slot in engine._pool)
+
+        await eventually(renewed, "both slots are of another zygote")
+        assert not first.check()
+        assert await still_works(sandbox)
+    finally:
+        await engine.aclose()
 
 
 @pytest.mark.isolation

@@ -6,6 +6,9 @@ from pathlib import Path
 
 from workbench.model.image import Image
 
+# Where an engine has no pid 1 to end everything by, this is how a sandbox's processes are found.
+SANDBOX_VARIABLE = "WORKBENCH_SANDBOX"
+
 
 def base_environment(image: Image, *, home: str, scratch: str) -> dict[str, str]:
     """For processes of `image` whose own folders are `home` and `scratch`, as they see them."""

@@ -22,7 +22,7 @@ import workbench_guest
 from workbench.contracts.engine import SandboxDescription, SandboxSpec, Usage
 from workbench.engines import proc
 from workbench.engines.admission import check_alive, check_start
-from workbench.engines.environment import base_environment
+from workbench.engines.environment import SANDBOX_VARIABLE, base_environment
 from workbench.engines.options import EngineOptions
 from workbench.engines.pidfd import exited
 from workbench.engines.pipes import PipedProcess, Pipes
@@ -38,7 +38,7 @@ WARNING = (
     "this engine isolates nothing and limits nothing: code runs with all rights of the user that runs the host, "
     "and reaches its files, its network and its other processes"
 )
-FILES_VARIABLE, SANDBOX_VARIABLE = "WORKBENCH_FILES", "WORKBENCH_SANDBOX"
+FILES_VARIABLE = "WORKBENCH_FILES"
 # What ignores a kill for this long is stuck in the kernel, and no further signal will help.
 _KILL_ROUNDS, _KILL_PAUSE_S = 250, 0.02
 _BOOT = """\

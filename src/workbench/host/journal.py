@@ -8,6 +8,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from workbench.engines import proc
 from workbench.model.ids import SandboxId
 
 
@@ -29,7 +30,9 @@ class Journal:
 
     def made(self, sandbox: SandboxId, pid: int | None) -> None:
         """Before it is used."""
-        self._write({"event": "made", "sandbox": sandbox, "pid": pid, "started": start_time(pid)})
+        self._write(
+            {"event": "made", "sandbox": sandbox, "pid": pid, "started": None if pid is None else proc.start_time(pid)}
+        )
 
     def ended(self, sandbox: SandboxId, reason: str) -> None:
         """After it is gone."""
@@ -73,17 +76,6 @@ def _events(path: Path) -> list[dict[str, str | int | None]]:
         except ValueError:
             continue
     return events
-
-
-def start_time(pid: int | None) -> int | None:
-    """When a process began, in the kernel's clock ticks; None if there is none."""
-    if pid is None:
-        return None
-    try:
-        # A process may be named by any bytes.
-        return int(Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[19])
-    except (OSError, IndexError):
-        return None
 
 
 def now() -> str:

@@ -14,12 +14,13 @@ import time
 from pathlib import Path
 
 from workbench.data_folder import DataFolder, RunFolder
+from workbench.engines import proc
+from workbench.engines.environment import SANDBOX_VARIABLE
 from workbench.guest_trees import remove_tree
-from workbench.host.journal import Made, now, start_time, unfinished
+from workbench.host.journal import Made, now, unfinished
 from workbench.host.losses import Loss, add_losses
 
 _GONE_TIMEOUT_S, _PAUSE_S = 10.0, 0.02
-_MARK = "WORKBENCH_SANDBOX"
 _log = logging.getLogger(__name__)
 
 
@@ -28,7 +29,10 @@ def sweep(data: DataFolder, run: RunFolder) -> list[Made]:
     lost = unfinished(run.journal)
     for made in lost:
         _kill_recorded(made)
-    _kill_marked({made.sandbox for made in lost if made.pid is None})
+    # Processes of an engine without a pid 1 carry their sandbox's id in their environment.
+    for made in lost:
+        if made.pid is None:
+            proc.kill_marked(f"{SANDBOX_VARIABLE}={made.sandbox}".encode())
     _remove_groups(run.group_name)
     add_losses(data.losses, [Loss(sandbox=made.sandbox, host=run.host, when=now()) for made in lost])
     for folder in data.files.glob(f"{run.ephemeral_prefix}*"):
@@ -55,21 +59,9 @@ def sweep_all(data: DataFolder) -> None:
 
 def _kill_recorded(made: Made) -> None:
     # The start time must match: the number may belong to someone else by now.
-    if made.pid is not None and made.started is not None and start_time(made.pid) == made.started:
+    if made.pid is not None and made.started is not None and proc.start_time(made.pid) == made.started:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(made.pid, signal.SIGKILL)
-
-
-def _kill_marked(sandboxes: set[str]) -> None:
-    """Processes of an engine without a pid 1 carry their sandbox's id in their environment."""
-    if not sandboxes:
-        return
-    marks = {f"{_MARK}={sandbox}".encode() for sandbox in sandboxes}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with contextlib.suppress(OSError):
-                if marks & set((entry / "environ").read_bytes().split(b"\0")):
-                    os.kill(int(entry.name), signal.SIGKILL)
 
 
 def _remove_groups(name: str) -> None:

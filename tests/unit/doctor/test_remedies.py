@@ -8,6 +8,8 @@ import pytest
 
 from workbench.doctor import remedies
 
+_PYTHON = "/srv/bin/python"
+
 
 @pytest.mark.parametrize(
     ("switch", "value", "words"),
@@ -24,7 +26,7 @@ def test_the_switch_that_refuses_user_namespaces_is_named(
         monkeypatch.setattr(remedies, name, tmp_path / "absent")
     (tmp_path / "switch").write_text(value)
     monkeypatch.setattr(remedies, switch, tmp_path / "switch")
-    assert words in remedies.remedy("make a user namespace", "Operation not permitted")
+    assert words in remedies.remedy("make a user namespace", "Operation not permitted", _PYTHON)
 
 
 def test_on_ubuntu_the_apparmor_profile_is_spelt_out_for_the_interpreter(
@@ -40,10 +42,10 @@ def test_on_ubuntu_the_apparmor_profile_is_spelt_out_for_the_interpreter(
 def test_without_any_switch_the_container_is_the_suspect(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in ("_APPARMOR_SYSCTL", "_CLONE_SYSCTL", "_COUNT_SYSCTL"):
         monkeypatch.setattr(remedies, name, tmp_path / "absent")
-    assert "systempaths=unconfined" in remedies.remedy("make a user namespace", "")
+    assert "systempaths=unconfined" in remedies.remedy("make a user namespace", "", _PYTHON)
 
 
 def test_every_step_has_a_next_step() -> None:
-    assert "workbench image build" in remedies.remedy("image", "")
-    assert "systempaths=unconfined" in remedies.remedy("build the root", "mount proc")
-    assert "report this line: seccomp: no" in remedies.remedy("seccomp", "no")
+    assert "workbench image build" in remedies.remedy("image", "", _PYTHON)
+    assert "systempaths=unconfined" in remedies.remedy("build the root", "mount proc", _PYTHON)
+    assert "report this line: seccomp: no" in remedies.remedy("seccomp", "no", _PYTHON)

@@ -6,10 +6,12 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from workbench.engines import proc
+from workbench.engines.namespace.limits import cgroup_v2
 
 # A name that is no text and that looks like the end of the field it stands in.
 _STRANGE = "import ctypes, sys; ctypes.CDLL(None).prctl(15, b'\\xff) R 1 (\\xfe'); print(flush=True); sys.stdin.read()"
@@ -50,9 +52,61 @@ def test_a_tree_has_its_root_and_all_below(strange: int) -> None:
     assert proc.tree(0) == []
 
 
+def test_a_strange_name_hides_neither_the_parent_nor_the_start(strange: int) -> None:
+    assert proc.parent(strange) == os.getpid()
+    started = proc.start_time(strange)
+    assert started is not None
+    assert started >= (proc.start_time(os.getpid()) or 0) > 0
+    assert cgroup_v2._descends(strange, os.getpid())
+    assert not cgroup_v2._descends(os.getpid(), strange)
+
+
+def test_marked_processes_are_killed_and_nobody_else(strange: int) -> None:
+    mark = f"MARK=test-{os.getpid()}"
+    assert proc.kill_marked(mark[:-1].encode()) == 0
+    assert proc.kill_marked(mark.encode()) == 1
+    assert os.waitid(os.P_PID, strange, os.WEXITED | os.WNOWAIT) is not None
+    assert proc.kill_marked(mark.encode()) == 0
+
+
+def test_a_file_without_a_name_is_seen_open_once_and_only_on_its_disk(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(os.urandom(1_000_000))
+    device = tmp_path.stat().st_dev
+    before = proc.unlinked_files([os.getpid()], device, most=10**6).bytes
+    with path.open("rb"), path.open("rb"):
+        path.unlink()
+        found = proc.unlinked_files([os.getpid()], device, most=10**6)
+        assert found.complete
+        assert 1_000_000 <= found.bytes - before < 1_100_000
+        assert proc.unlinked_files([os.getpid()], device + 1, most=10**6).bytes == 0
+        assert not proc.unlinked_files([os.getpid()], device, most=1).complete
+    assert proc.unlinked_files([os.getpid()], device, most=10**6).bytes == before
+
+
+def test_a_file_that_is_only_mapped_is_seen_by_root(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(os.urandom(1_000_000))
+    # By hand: Python's own mmap keeps a descriptor.
+    maps = (
+        "import ctypes, os, sys\n"
+        f"fd = os.open({str(path)!r}, os.O_RDONLY); os.unlink({str(path)!r})\n"
+        "libc = ctypes.CDLL(None); libc.mmap.restype = ctypes.c_void_p\n"
+        "libc.mmap(None, ctypes.c_size_t(1000000), 1, 1, fd, ctypes.c_size_t(0)); os.close(fd)\n"
+        "print(flush=True); sys.stdin.read()"
+    )
+    with subprocess.Popen([sys.executable, "-c", maps], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        found = proc.unlinked_files([child.pid], tmp_path.stat().st_dev, most=10**6)
+        assert (found.bytes >= 1_000_000) == (os.geteuid() == 0)
+
+
 def test_a_process_that_is_gone_counts_as_nothing() -> None:
     child = subprocess.Popen(["/bin/true"])
     child.wait()
     gone = child.pid
     assert (proc.threads(gone), proc.cpu_seconds(gone), proc.resident_bytes(gone)) == (0, 0.0, 0)
     assert proc.memory(gone) == proc.Memory()
+    assert (proc.parent(gone), proc.start_time(gone)) == (None, None)
+    assert proc.unlinked_files([gone], 0, most=1) == proc.Unlinked(0, complete=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from workbench.host.journal import Journal, start_time, unfinished
+from workbench.engines.proc import start_time
+from workbench.host.journal import Journal, unfinished
 from workbench.model.ids import SandboxId
 
 
@@ -34,8 +35,3 @@ def test_a_torn_last_line_loses_only_itself(tmp_path: Path) -> None:
 
 def test_no_journal_means_nothing_was_made(tmp_path: Path) -> None:
     assert unfinished(tmp_path / "none") == []
-
-
-def test_a_process_that_is_gone_has_no_start_time() -> None:
-    assert start_time(2**22 + 1) is None
-    assert start_time(None) is None

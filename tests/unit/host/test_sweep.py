@@ -9,7 +9,7 @@ import threading
 from pathlib import Path
 
 from workbench.data_folder import DataFolder, RunFolder
-from workbench.host.journal import start_time
+from workbench.engines.proc import start_time
 from workbench.host.sweep import group_folders, sweep, sweep_all
 from workbench.model.ids import HostId
 

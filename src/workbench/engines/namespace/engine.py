@@ -190,6 +190,7 @@ class NamespaceEngine:
 
     async def _claim(self, slot: Slot, spec: SandboxSpec) -> NamespaceSandbox:
         slot.group.apply(spec.tier)
+        self._files_watch.note_free()
         await self._hand_over(spec.files, slot)
         await slot.zygote.ask(
             self._furnishing(slot, spec.files.name, map_owner=self._maps_owner, tier=spec.tier), tuple(slot.descriptors)

@@ -1,9 +1,10 @@
-"""How much /mnt/files holds, measured only when the disk it lies on has become fuller."""
+"""How much /mnt/files holds, measured when the disk it lies on has become fuller, and now and then in any case."""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar
@@ -16,6 +17,9 @@ from workbench.model.tier import Tier
 
 # Looking costs 40 ms per 10,000 files; a disk that lost less than this since the last look is not looked at.
 _STEP_BYTES, _STEP_INODES = 256 * 1024 * 1024, 20_000
+# What one sandbox takes may be what another gave back at that moment, so all are looked at once in a while: this often,
+# or for a fiftieth of the time where that is rarer.
+_ROUND_S, _SHARE = 30.0, 50
 # On average over a sandbox's processes; more is not looked at, and counts like a folder that cannot be read.
 _DESCRIPTORS_PER_PROCESS = 1024
 
@@ -44,14 +48,16 @@ class FilesWatch:
         self._files_root = files_root
         self._free_at_last_look: _Free | None = None
         self._unmeasured: set[SandboxId] = set()
+        self._next_round = time.monotonic() + _ROUND_S
 
     async def over_quota(self, sandboxes: Iterable[S]) -> list[tuple[S, str]]:
         """Those whose files have outgrown their tier, with the reason."""
-        fuller = self._is_fuller()
+        began = time.monotonic()
+        all_of_them = self._is_fuller() or began >= self._next_round
         found, unmeasured = [], set()
         for sandbox in sandboxes:
             again = sandbox.spec.id in self._unmeasured
-            if not fuller and not again:
+            if not all_of_them and not again:
                 continue
             reason, complete = await asyncio.to_thread(_look, sandbox.spec.files, sandbox.tier, sandbox.root_pid)
             if not complete:
@@ -63,16 +69,29 @@ class FilesWatch:
             if reason:
                 found.append((sandbox, reason))
         self._unmeasured = unmeasured
+        if all_of_them:
+            now = time.monotonic()
+            self._next_round = now + max(_ROUND_S, _SHARE * (now - began))
         return found
+
+    def note_free(self) -> None:
+        """For a sandbox that is about to be used: what it takes is measured from here."""
+        self._set_mark(_free(self._files_root))
+
+    def _set_mark(self, free: _Free) -> None:
+        # Space that came back moves the mark up, or the next loss would be measured from the wrong place.
+        before = self._free_at_last_look or free
+        self._free_at_last_look = _Free(*map(max, before, free))
 
     def _is_fuller(self) -> bool:
         free, before = _free(self._files_root), self._free_at_last_look
-        if before is None:
-            before = free
-        fuller = free.bytes <= before.bytes - _STEP_BYTES or free.inodes <= before.inodes - _STEP_INODES
-        # Space that came back moves the mark up, or the next loss would be measured from the wrong place.
-        self._free_at_last_look = free if fuller else _Free(*map(max, before, free))
-        return fuller
+        if before is not None and (
+            free.bytes <= before.bytes - _STEP_BYTES or free.inodes <= before.inodes - _STEP_INODES
+        ):
+            self._free_at_last_look = free
+            return True
+        self._set_mark(free)
+        return False
 
 
 def _look(files: Path, tier: Tier, root_pid: int) -> tuple[str, bool]:
