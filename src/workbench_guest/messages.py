@@ -62,16 +62,13 @@ class SlotPlan:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Furnish:
-    """Give a prepared slot its files and its sizes. Descriptors: 0 its user namespace, 1 scratch, 2 shm."""
+    """Give a prepared slot its files. Descriptor 0 is its user namespace."""
 
     slot: str
     files: str
     """the name of a child of `ZygotePlan.files_root`"""
     map_owner: bool
     """show files that are owned by INSIDE_UID on disk as the slot's own"""
-    scratch_bytes: int
-    scratch_inodes: int
-    shm_bytes: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -147,8 +147,6 @@ class Zygote:
             case SlotPlan():
                 return Done(pid=self._clone(request, descriptors))
             case Furnish():
-                root.resize(descriptors[1], request.scratch_bytes, request.scratch_inodes)
-                root.resize(descriptors[2], request.shm_bytes, request.scratch_inodes)
                 root.attach_files(request.slot, request.files, descriptors[0] if request.map_owner else None)
             case Resize():
                 root.resize(descriptors[0], request.scratch_bytes, request.scratch_inodes)

@@ -30,7 +30,7 @@ _MIB = 1 << 20
 # Several looks of a watchdog that looks four times a second.
 _HOLD_S = 2.0
 # A smaller mount than any tier has, so that the proof need not take ten gigabytes of the host's disk.
-_SMALL_FILES = replace(STANDARD, files_bytes=256 * _MIB, files_inodes=20_000)
+_SMALL_FILES = replace(STANDARD, files_bytes=256 * _MIB, files_inodes=10_000)
 _FILES_ROWS = ("files-fill", "files-fill-deep", "files-fill-closed", "files-fill-unlinked")
 _CPU_TRIES = 2
 # Variables that a host and a sandbox may well have in common.

@@ -102,9 +102,7 @@ class NamespaceEngine:
         try:
             for map_owner in [True, False] if slot.outside_uid is not None else [False]:
                 try:
-                    await slot.zygote.ask(
-                        self._furnishing(slot, trial.name, map_owner=map_owner), tuple(slot.descriptors)
-                    )
+                    await self._furnish(slot, trial.name, map_owner=map_owner)
                 except SandboxUnavailable as problem:
                     refused = problem
                 else:
@@ -189,12 +187,13 @@ class NamespaceEngine:
         return None
 
     async def _claim(self, slot: Slot, spec: SandboxSpec) -> NamespaceSandbox:
-        slot.group.apply(spec.tier)
+        if spec.tier != STANDARD:
+            # Slots are prepared at the standard tier, which most ask for.
+            slot.group.apply(spec.tier)
+            await self._resize(slot, spec.tier)
         self._files_watch.note_free()
         await self._hand_over(spec.files, slot)
-        await slot.zygote.ask(
-            self._furnishing(slot, spec.files.name, map_owner=self._maps_owner, tier=spec.tier), tuple(slot.descriptors)
-        )
+        await self._furnish(slot, spec.files.name, map_owner=self._maps_owner)
         sandbox = NamespaceSandbox(
             spec=spec,
             slot=slot,
@@ -215,20 +214,16 @@ class NamespaceEngine:
         owner = INSIDE_UID if self._maps_owner else slot.outside_uid
         if os.stat(files).st_uid == owner:
             return
+        if not os.listdir(files):
+            # New and empty, as for every sandbox without a mount: not worth a thread.
+            os.chown(files, owner, owner)
+            return
         # On a thread: there may be a million of them, in whatever shape an earlier guest left them.
         if not await asyncio.to_thread(own_tree, files, owner, owner):
             raise SandboxUnavailable("its files cannot be given to the sandbox", {"step": "hand over /mnt/files"})
 
-    def _furnishing(self, slot: Slot, files: str, *, map_owner: bool, tier: Tier | None = None) -> Furnish:
-        size = tier or STANDARD
-        return Furnish(
-            slot=slot.name,
-            files=files,
-            map_owner=map_owner,
-            scratch_bytes=size.scratch_bytes,
-            scratch_inodes=size.scratch_inodes,
-            shm_bytes=size.shm_bytes,
-        )
+    async def _furnish(self, slot: Slot, files: str, *, map_owner: bool) -> None:
+        await slot.zygote.ask(Furnish(slot=slot.name, files=files, map_owner=map_owner), (slot.descriptors[0],))
 
     async def _resize(self, slot: Slot, tier: Tier) -> None:
         """Any living zygote can: all of them are root in the namespace that owns the mounts."""

@@ -100,8 +100,11 @@ async def prepare(zygote: Zygote, keeper: LimitKeeper) -> Slot:
     slot = Slot(name, pid, os.pidfd_open(pid), channel, group, zygote, [], {}, outside_uid)
     try:
         await _until_ready(slot)
-    except BaseException:
+        group.apply(STANDARD)
+    except BaseException as problem:
         await asyncio.shield(slot.end())
+        if isinstance(problem, OSError):
+            raise SandboxUnavailable(f"limits cannot be set: {problem}", {"step": "limits"}) from problem
         raise
     return slot
 
