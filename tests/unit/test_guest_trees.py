@@ -167,6 +167,32 @@ def test_a_deep_tree_is_handed_over_and_what_its_links_name_is_not(tmp_path: Pat
     assert remove_tree(top)
 
 
+def test_a_folder_that_is_moved_out_while_it_is_open_does_not_lead_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The way back up is not the way down: beside the moved one lies what has the names of the next."""
+    outside, top = tmp_path / "outside", tmp_path / "top"
+    for name in ("one", "two"):
+        (top / name).mkdir(parents=True)
+        (outside / name).mkdir(parents=True)
+        (outside / name / "kept").touch()
+    real = os.scandir
+
+    def moving(folder: int) -> Any:
+        for name in ("one", "two"):
+            here = top / name
+            if not (outside / "moved").exists() and here.exists() and os.path.samestat(here.stat(), os.stat(folder)):
+                here.rename(outside / "moved")
+        return real(folder)
+
+    monkeypatch.setattr(os, "scandir", moving)
+
+    assert remove_tree(top)
+    assert (outside / "moved").exists()
+    assert (outside / "one" / "kept").exists()
+    assert (outside / "two" / "kept").exists()
+
+
 def test_folders_that_move_meanwhile_never_lead_outside(tmp_path: Path) -> None:
     outside, top = tmp_path / "outside", tmp_path / "top"
     outside.mkdir()

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import json
-import shutil
 import sys
 import tempfile
 from pathlib import Path
 
 import click
 
+from workbench.guest_trees import remove_tree
 from workbench.settings import Settings
 
 
@@ -25,7 +25,7 @@ def doctor(settings: Settings, prove: bool, as_json: bool) -> None:
     try:
         code = asyncio.run(_prove(settings, work_dir, as_json) if prove else _examine(settings, work_dir, as_json))
     finally:
-        shutil.rmtree(work_dir, ignore_errors=True)
+        remove_tree(work_dir)
     sys.exit(code)
 
 
