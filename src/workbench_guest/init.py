@@ -12,6 +12,7 @@ import errno
 import importlib
 import importlib.util
 import os
+import resource
 import select
 import signal
 import socket
@@ -43,8 +44,9 @@ _HELD_BACK = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, sign
 class Init:
     """The loop of pid 1. Ends, and the whole sandbox with it, when the host's end of the socket closes."""
 
-    def __init__(self, control: Channel, oom_preference: int) -> None:
+    def __init__(self, control: Channel, oom_preference: int, open_files: int) -> None:
         self._control = control
+        self._open_files = open_files
         self._oom_preference = oom_preference
         self._env: dict[str, str] = {}
         self._processes: dict[int, str] = {}
@@ -97,6 +99,8 @@ class Init:
             with self._children_go_first():
                 if request.entry is None:
                     pid = _execute(request, env, descriptors)
+                    with contextlib.suppress(ProcessLookupError):
+                        _lower_open_files(pid, self._open_files)
                 else:
                     pid = self._fork_entry(request, env, descriptors)
         except OSError as problem:
@@ -145,7 +149,7 @@ class Init:
                 pid = sys_.fork_unfinished()
             if pid == 0:
                 ours.close()
-                _become_entry(Channel(theirs))
+                _become_entry(Channel(theirs), self._open_files)
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
         theirs.close()
@@ -198,6 +202,12 @@ def _nothing(_number: int, _frame: object) -> None:
     """A handler must exist for the wake-up descriptor to be written."""
 
 
+def _lower_open_files(pid: int, wanted: int) -> None:
+    """Below pid 1's own limit; 0 is the caller itself."""
+    most = min(wanted, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (most, most))
+
+
 def _execute(request: Start, env: dict[str, str], descriptors: list[int]) -> int:
     # Popen uses vfork here: no copy of the warm interpreter's page tables.
     child = subprocess.Popen(
@@ -233,7 +243,7 @@ def _explained(problem: OSError, request: Start) -> str:
     return str(problem)
 
 
-def _become_entry(channel: Channel) -> NoReturn:
+def _become_entry(channel: Channel, open_files: int) -> NoReturn:
     """In the forked child: wait for the order, then be it."""
     code = 1
     try:
@@ -249,6 +259,7 @@ def _become_entry(channel: Channel) -> NoReturn:
         if received is None or not isinstance(received[0], Start):
             os._exit(0)
         sys_.finish_fork()
+        _lower_open_files(0, open_files)
         code = _run_entry(received[0], received[1])
     except SystemExit as leaving:
         code = _exit_code(leaving)

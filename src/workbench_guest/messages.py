@@ -57,6 +57,9 @@ class SlotPlan:
     scratch_inodes: int
     shm_bytes: int
     rlimits: dict[str, int]
+    """of pid 1 and all that it starts, by their names in `resource`"""
+    open_files: int
+    """per process that pid 1 starts; its own limit is higher"""
     pin_cpus: bool
 
 

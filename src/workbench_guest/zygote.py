@@ -194,7 +194,7 @@ def become_sandbox(plan: SlotPlan, descriptors: list[int]) -> NoReturn:
         kept = _keep_only([control.detach(), oom_preference, userns, scratch, shm])
         control = Channel(socket.socket(fileno=kept[0]))
         steps.end()
-        init = Init(control, oom_preference=kept[1])
+        init = Init(control, oom_preference=kept[1], open_files=plan.open_files)
         control.send(SlotReady(steps_ms=steps.spent_ms), tuple(kept[2:]))
         close_all(kept[2:])
         # Only now: whoever waits for this slot need not wait for a fork as well.

@@ -39,19 +39,39 @@ class Memory:
 
 def memory(pid: int) -> Memory:
     """Exact, and dear: the kernel walks all its pages."""
-    found: dict[str, int] = {}
+    found = dict.fromkeys(("Pss:", "Private_Clean:", "Private_Dirty:"), 0)
     with contextlib.suppress(OSError):
-        for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()[1:]:
-            name, size, *_ = line.split()
-            found[name] = int(size) * 1024
+        try:
+            table = Path(f"/proc/{pid}/smaps_rollup").read_bytes()
+        except ProcessLookupError:
+            # Only the group as a whole has a rolled-up table, and none once its leader has gone before its threads.
+            table = Path(f"{_living_task(pid)}/smaps").read_bytes()
+        for line in table.splitlines():
+            name, size, *_ = (*line.decode(errors="replace").split(), "", "")
+            if name in found:
+                found[name] += int(size) * 1024
     return Memory(found.get("Pss:", 0), found.get("Private_Clean:", 0) + found.get("Private_Dirty:", 0))
 
 
 def resident_bytes(pid: int) -> int:
     """Memory, with shared pages in full; cheap."""
     with contextlib.suppress(OSError):
-        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE
+        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+        return (pages or int(Path(f"{_living_task(pid)}/statm").read_text().split()[1])) * _PAGE
     return 0
+
+
+def _living_task(pid: int) -> str:
+    """A thread that shows what the process has: its leader, unless that has ended before the others.
+
+    BARRIER: a process whose first thread is gone shows no memory and no descriptor of its own; held by
+    tests/unit/engines/test_proc.py.
+    """
+    for task in os.listdir(f"/proc/{pid}/task"):
+        with contextlib.suppress(OSError):
+            if Path(f"/proc/{pid}/task/{task}/statm").read_text().split()[0] != "0":
+                return f"/proc/{pid}/task/{task}"
+    return f"/proc/{pid}"
 
 
 def _stat_fields(pid: int) -> list[str]:
@@ -105,7 +125,8 @@ def unlinked_files(pids: Collection[int], device: int, *, most: int) -> Unlinked
     sizes: dict[int, int] = {}
     left = float(most)
     for pid in pids:
-        descriptors, mappings = _listed(f"/proc/{pid}/fd"), _mappings(pid)
+        descriptors = [name for task in _listed(f"/proc/{pid}/task") for name in _own_descriptors(task, pid)]
+        mappings = _mappings(pid)
         left -= len(descriptors) + len(mappings) / 16
         if left < 0:
             return Unlinked(sum(sizes.values()), complete=False)
@@ -119,6 +140,15 @@ def unlinked_files(pids: Collection[int], device: int, *, most: int) -> Unlinked
     return Unlinked(sum(sizes.values()), complete=True)
 
 
+def _own_descriptors(task: str, pid: int) -> list[str]:
+    """A thread's, where they may be others than its leader's: the leader is gone, or does not share its table."""
+    if os.path.basename(task) == str(pid):
+        return _listed(f"{task}/fd")
+    names = _listed(f"{task}/fd")
+    leader = _listed(f"/proc/{pid}/fd")
+    return [] if len(names) == len(leader) else names
+
+
 def _listed(folder: str) -> list[str]:
     with contextlib.suppress(OSError):
         return [f"{folder}/{name}" for name in os.listdir(folder)]
@@ -127,7 +157,7 @@ def _listed(folder: str) -> list[str]:
 
 def _mappings(pid: int) -> list[bytes]:
     with contextlib.suppress(OSError):
-        return Path(f"/proc/{pid}/maps").read_bytes().splitlines()
+        return Path(f"{_living_task(pid)}/maps").read_bytes().splitlines()
     return []
 
 

@@ -51,11 +51,11 @@ async def run_host(settings: Settings, ready: Callable[[RunFolder], None], versi
         raise Conflict(f"a host is active in {settings.data_dir}; see `workbench host status`")
     sweep_all(data)
     run = data.run_folder(new_host_id())
+    # Before anything is made that it would have to clean up.
+    guardian = Guardian(data, run.host)
     run.path.mkdir(mode=0o700)
     lock = run.lock()
     assert lock is not None
-    # Before anything is made that it would have to clean up.
-    guardian = Guardian(data, run.host)
     try:
         await _serve(settings, data, run, _Leaving(leave, active), ready, version)
     finally:

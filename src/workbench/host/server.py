@@ -125,7 +125,12 @@ class HostServer:
             # A bug of ours must reach the client as ours, and never end the host.
             _log.exception("request %d failed", number)
             answer = wire.Problem(code="host_error", message="the host failed; its log has the reason", context={})
-        _write(writer, wire.Answered(number=number, answer=answer))
+        try:
+            _write(writer, wire.Answered(number=number, answer=answer))
+        except (UnicodeEncodeError, OverflowError):
+            # A guest's word, or number, that cannot be sent.
+            unsayable = wire.Problem(code="host_error", message="the answer cannot be put into words", context={})
+            _write(writer, wire.Answered(number=number, answer=unsayable))
         with contextlib.suppress(ConnectionError):
             await writer.drain()
 

@@ -5,6 +5,7 @@ The order matters and is explained step by step; mounts are left to `root`, whic
 
 from __future__ import annotations
 
+import contextlib
 import os
 import resource
 import signal
@@ -12,6 +13,8 @@ import signal
 from workbench_guest.confine import seccomp
 from workbench_guest.confine import syscalls as sys_
 from workbench_guest.messages import INSIDE_UID, SlotPlan
+
+_SHARES_OF_THE_USER = {"max_inotify_instances": 32, "max_inotify_watches": 8192}
 
 
 def become_nobody_else(plan: SlotPlan, proc: int) -> None:
@@ -37,12 +40,20 @@ def become_nobody_else(plan: SlotPlan, proc: int) -> None:
         _write(proc, f"self/{name}", line)
     os.setresgid(INSIDE_UID, INSIDE_UID, INSIDE_UID)
     os.setresuid(INSIDE_UID, INSIDE_UID, INSIDE_UID)
+    # Counted per user, whom an ordinary user's sandboxes share with each other and with the user.
+    for name, most in _SHARES_OF_THE_USER.items():
+        with contextlib.suppress(FileNotFoundError):
+            _write(proc, f"sys/user/{name}", str(most))
 
 
 def give_up_rights(plan: SlotPlan, last_capability: int) -> None:
     """Limits, then no capability, then no way to gain one, then the filter. Nothing after this can be taken back."""
-    for name, value in plan.rlimits.items():
-        resource.setrlimit(getattr(resource, name), (value, value))
+    for name, wanted in plan.rlimits.items():
+        which = getattr(resource, name)
+        _, hard = resource.getrlimit(which)
+        # The host itself may have been given less.
+        value = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(which, (value, value))
     sys_.drop_all_capabilities(last_capability)
     sys_.prctl(sys_.PR_SET_NO_NEW_PRIVS, 1)
     # Set late: every change of ids above would have cleared it.

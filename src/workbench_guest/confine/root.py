@@ -130,7 +130,10 @@ def complete(plan: SlotPlan) -> tuple[int, int, int]:
     scratch = _mount_scratch(plan, owner)
     sys_.mount("tmpfs", SHM, "tmpfs", _QUIET | sys_.MS_NOEXEC,
                f"mode=1777,size={plan.shm_bytes},nr_inodes={plan.scratch_inodes}{owner}")  # fmt: skip
-    sys_.mount("devpts", "/dev/pts", "devpts", sys_.MS_NOSUID | sys_.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0620")
+    # Terminals are numbered for the whole machine: without a maximum one sandbox could take them all.
+    sys_.mount(
+        "devpts", "/dev/pts", "devpts", sys_.MS_NOSUID | sys_.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0620,max=64"
+    )
     sys_.mount(f"{BACKSTAGE_SLOTS}/{plan.slot}", "/mnt", None, sys_.MS_BIND)
     sys_.mount(None, "/mnt", None, sys_.MS_REMOUNT | sys_.MS_BIND | sys_.MS_RDONLY | _QUIET)
     proc = _mount_proc()

@@ -55,11 +55,14 @@ DENIED: dict[str, tuple[int | None, int | None]] = {
 _UNCOUNTED = {"memfd_create": (319, 279), "shmget": (29, 194)}
 
 _FILTERED = {"clone": (56, 220), "socket": (41, 198), "socketpair": (53, 199), "ioctl": (16, 29),
-             "personality": (135, 92), "clone3": (435, 435), "sched_setaffinity": (203, 122)}  # fmt: skip
+             "personality": (135, 92), "clone3": (435, 435), "sched_setaffinity": (203, 122),
+             "setsockopt": (54, 208), "seccomp": (317, 277), "prctl": (157, 167)}  # fmt: skip
 
 # user, mount, pid, net, ipc, uts, cgroup
 _NAMESPACE_FLAGS = 0x7E020000
-_AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK, _NETLINK_ROUTE = 1, 2, 10, 16, 0
+_AF_UNIX, _AF_INET, _AF_INET6 = 1, 2, 10
+_SOL_SOCKET, _ATTACH_FILTERS = 1, (26, 50, 51, 52)  # SO_ATTACH_FILTER, _BPF, _REUSEPORT_CBPF, _REUSEPORT_EBPF
+_PR_SET_SECCOMP = 22
 _TTY_INJECTION = (0x5412, 0x541C, 0x5423)  # TIOCSTI, TIOCLINUX, TIOCSETD
 _PERSONALITY_QUERY = 0xFFFFFFFF
 
@@ -88,13 +91,27 @@ def _only_for(number: int, body: bytes) -> bytes:
 
 
 def _socket_rule() -> bytes:
-    """Unix, IPv4, IPv6 and route netlink. BARRIER: vsock is not namespaced and reaches the hypervisor's side."""
-    allow, refuse = _op(_RETURN, _ALLOW), _refuse(errno.EAFNOSUPPORT)
-    netlink = _argument(2) + _op(_JUMP_IF_EQUAL, _NETLINK_ROUTE, 0, 1) + allow + refuse
+    """Unix, IPv4 and IPv6, and no other family.
+
+    BARRIER: vsock is not namespaced and reaches the hypervisor's side; answers that nobody reads from a netlink socket
+    are kernel memory that no control group counts. Held by the proof's `socket-*` rows and
+    tests/unit/workbench_guest/confine/test_seccomp.py.
+    """
     checks = _argument(0)
     for family in (_AF_UNIX, _AF_INET, _AF_INET6):
-        checks += _op(_JUMP_IF_EQUAL, family, 0, 1) + allow
-    return checks + _op(_JUMP_IF_EQUAL, _AF_NETLINK, 0, len(netlink) // 8) + netlink + refuse
+        checks += _op(_JUMP_IF_EQUAL, family, 0, 1) + _op(_RETURN, _ALLOW)
+    return checks + _refuse(errno.EAFNOSUPPORT)
+
+
+def _socket_option_rule() -> bytes:
+    """BARRIER: filters on sockets are compiled code from one machine-wide budget, without which no sandbox can be
+    made; held by tests/unit/workbench_guest/confine/test_seccomp.py."""
+    at_socket_level = _argument(2)
+    for option in _ATTACH_FILTERS:
+        at_socket_level += _op(_JUMP_IF_EQUAL, option, 0, 1) + _refuse(errno.EPERM)
+    at_socket_level += _op(_RETURN, _ALLOW)
+    allow = _op(_RETURN, _ALLOW)
+    return _argument(1) + _op(_JUMP_IF_EQUAL, _SOL_SOCKET, 0, len(at_socket_level) // 8) + at_socket_level + allow
 
 
 def _tty_rule() -> bytes:
@@ -142,5 +159,11 @@ def build_filter(*, pin_cpus: bool, machine: str = MACHINE) -> bytes:
     program += _only_for(call["socket"], _socket_rule())
     unix_pair = _argument(0) + _op(_JUMP_IF_EQUAL, _AF_UNIX, 0, 1) + allow + _refuse(errno.EAFNOSUPPORT)
     program += _only_for(call["socketpair"], unix_pair)
+    program += _only_for(call["setsockopt"], _socket_option_rule())
+    # The same budget of compiled code; programs that would filter themselves go on as on a kernel without filters.
+    program += _only_for(call["seccomp"], _refuse(errno.ENOSYS))
+    program += _only_for(
+        call["prctl"], _argument(0) + _op(_JUMP_IF_EQUAL, _PR_SET_SECCOMP, 0, 1) + _refuse(errno.EINVAL) + allow
+    )
     program += _only_for(call["ioctl"], _tty_rule())
     return program + allow

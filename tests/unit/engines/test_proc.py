@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -110,3 +111,34 @@ def test_a_process_that_is_gone_counts_as_nothing() -> None:
     assert proc.memory(gone) == proc.Memory()
     assert (proc.parent(gone), proc.start_time(gone)) == (None, None)
     assert proc.unlinked_files([gone], 0, most=1) == proc.Unlinked(0, complete=True)
+
+
+_LEADERLESS = """
+import ctypes, os, sys, threading, time
+kept = bytearray(64 << 20)
+file = open(sys.argv[1], "wb")
+os.unlink(sys.argv[1])
+os.posix_fallocate(file.fileno(), 0, 8 << 20)
+def stay():
+    time.sleep(0.3)
+    os.write(1, b"ready")
+    time.sleep(1000)
+threading.Thread(target=stay).start()
+ctypes.CDLL(None).syscall({exit}, 0)
+"""
+
+
+def test_a_process_whose_first_thread_is_gone_still_shows_what_it_holds(tmp_path: Path) -> None:
+    """The leader's own entries in /proc are empty then: a red team hid memory and files behind it."""
+    number = {"x86_64": 60, "aarch64": 93}[platform.machine()]
+    code = _LEADERLESS.replace("{exit}", str(number))
+    with subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "f")], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.read(5) == b"ready"
+        try:
+            assert proc.resident_bytes(process.pid) > 64 << 20
+            assert proc.memory(process.pid).private_bytes > 60 << 20
+            unlinked = proc.unlinked_files([process.pid], os.stat(tmp_path).st_dev, most=10_000)
+            assert unlinked.bytes >= 8 << 20
+        finally:
+            process.kill()

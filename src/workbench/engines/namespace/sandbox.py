@@ -228,8 +228,11 @@ class NamespaceSandbox:
         with contextlib.suppress(ChannelClosed, OverflowError, ValueError):
             while True:
                 message, descriptors = await self.slot.channel.receive()
+                # Whoever speaks for pid 1 may not choose how long we are busy: neither by one message after the other,
+                # nor by a descriptor whose closing takes as long as its owner set.
+                await asyncio.sleep(0)
                 for descriptor in descriptors:
-                    os.close(descriptor)
+                    await asyncio.to_thread(os.close, descriptor)
                 match message:
                     case Started() | NotStarted():
                         answer = self._starting.get(message.process)
@@ -299,6 +302,7 @@ class NamespaceSandbox:
 
 
 def _refusal(told: NotStarted) -> InvalidRequest | QuotaExceeded:
-    if told.error.startswith("too many processes"):
-        return QuotaExceeded(told.error, {"limit": Limit.PROCESSES})
-    return InvalidRequest(told.error)
+    error = told.error.encode(errors="replace").decode()
+    if error.startswith("too many processes"):
+        return QuotaExceeded(error, {"limit": Limit.PROCESSES})
+    return InvalidRequest(error)

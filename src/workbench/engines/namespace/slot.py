@@ -25,7 +25,18 @@ END_TIMEOUT_S = 20.0
 _REMOVE_TRIES, _REMOVE_PAUSE_S = 200, 0.02
 # Above every range that distributions hand out to users, services and containers.
 _UID_BASE, _UID_COUNT = 1_900_000_000, 1 << 24
-_RLIMITS = {"RLIMIT_NOFILE": STANDARD.open_files, "RLIMIT_CORE": 0, "RLIMIT_RTPRIO": 0, "RLIMIT_NICE": 0}
+# Core dumps: 1 and not 0, which a kernel that pipes them into a program of the host's would not heed. Signals and
+# messages in queues are counted per user, whom an ordinary user's sandboxes share.
+_RLIMITS = {
+    # Descriptors in flight are counted per user against the sender's own limit: pid 1 must be able to pass some on
+    # when those inside, or in another sandbox of an ordinary user, have as many under way as they may.
+    "RLIMIT_NOFILE": 2 * STANDARD.open_files,
+    "RLIMIT_CORE": 1,
+    "RLIMIT_RTPRIO": 0,
+    "RLIMIT_NICE": 0,
+    "RLIMIT_SIGPENDING": 1024,
+    "RLIMIT_MSGQUEUE": 1 << 20,
+}
 
 
 @dataclass(slots=True)
@@ -121,6 +132,7 @@ async def _clone(zygote: Zygote, group: LimitGroup, name: str, outside_uid: int 
             scratch_inodes=STANDARD.scratch_inodes,
             shm_bytes=STANDARD.shm_bytes,
             rlimits={**_RLIMITS, **group.rlimits},
+            open_files=STANDARD.open_files,
             pin_cpus=group.pin_cpus,
         )
         done = await zygote.ask(plan, (control, *joins))
