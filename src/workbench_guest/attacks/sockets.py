@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
+import os
 import socket
+import struct
 
-from workbench_guest.attacks.kernel import call
+from workbench_guest.attacks.kernel import call, reach
 from workbench_guest.attacks.registry import Attack, Given, Refused, attack, register
 from workbench_guest.confine.syscalls import MACHINE
 
@@ -13,6 +16,8 @@ _SOCKET = {"x86_64": 41, "aarch64": 198}[MACHINE]
 _RAW, _DATAGRAM, _SEQUENCED, _STREAM = 3, 2, 5, 1
 _ICMP = 1
 _HIGH_BIT = 1 << 40
+_ATTACH_FILTER, _MANY_TERMINALS = 26, 200
+_SECCOMP = {"x86_64": 317, "aarch64": 277}[MACHINE]
 # name: (family, type, protocol, what it would give)
 _FAMILIES = {
     "vsock": (40, _STREAM, 0, "reach the hypervisor's side, past every network namespace"),
@@ -33,6 +38,7 @@ _FAMILIES = {
     "netlink-diag": (16, _RAW, 4, "what sockets there are"),
     "netlink-uevent": (16, _RAW, 15, "the machine's device events"),
     "netlink-connector": (16, _RAW, 11, "the host's process events"),
+    "netlink-route": (16, _RAW, 0, "answers that nobody reads: kernel memory that no control group counts"),
     "raw-icmp": (2, _RAW, _ICMP, "forge IPv4 packets"),
     "raw-icmp6": (10, _RAW, 58, "forge IPv6 packets"),
 }
@@ -66,3 +72,34 @@ def rare(given: Given) -> str:
 def high_bits(given: Given) -> str:
     """The kernel looks at the low half only; so must the filter."""
     return _open(40 | _HIGH_BIT, _STREAM, 0, given)
+
+
+@attack("socket-filter", "hang compiled code on a socket, from a budget that the whole machine shares")
+def socket_filter(_given: Given) -> str:
+    """A filter that lets everything through."""
+    instruction = struct.pack("=HBBI", 0x06, 0, 0, 0xFFFFFFFF)
+    buffer = ctypes.create_string_buffer(instruction)
+    program = struct.pack("@HxxxxxxP", 1, ctypes.addressof(buffer))
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as target:
+        target.setsockopt(socket.SOL_SOCKET, _ATTACH_FILTER, program)
+    return "attached"
+
+
+@attack("own-filter", "load system-call filters, from the same budget")
+def own_filter(_given: Given) -> str:
+    """The kernel asks for the program itself last: EFAULT means that it would have been loaded."""
+    return reach(_SECCOMP, 1, 0, 0)
+
+
+@attack("terminals", "take the machine's terminals until nobody else can open one")
+def terminals(_given: Given) -> str:
+    """More than a sandbox has any use for, and far fewer than the machine has."""
+    opened: list[int] = []
+    try:
+        for _ in range(_MANY_TERMINALS):
+            # One by one: those that opened are closed even if the next does not.
+            opened.append(os.open("/dev/ptmx", os.O_RDWR | os.O_NOCTTY))  # noqa: PERF401
+        return f"{len(opened)} opened"
+    finally:
+        for descriptor in opened:
+            os.close(descriptor)
