@@ -110,8 +110,12 @@ async def prepare(zygote: Zygote, keeper: LimitKeeper) -> Slot:
     zygote.clones += 1
     slot = Slot(name, pid, os.pidfd_open(pid), channel, group, zygote, [], {}, outside_uid)
     try:
+        if group.join != "none":
+            # While it builds its walls: files of a control group do not wait for it.
+            group.apply(STANDARD)
         await _until_ready(slot)
-        group.apply(STANDARD)
+        if group.join == "none":
+            group.apply(STANDARD)
     except BaseException as problem:
         await asyncio.shield(slot.end())
         if isinstance(problem, OSError):
