@@ -85,12 +85,16 @@ async def _one_life(host: HostConnection, dice: random.Random, wrong: list[str])
     sandbox = new_sandbox_id()
     number = dice.randrange(10**6)
     life = asyncio.create_task(_use(host, sandbox, number, wrong))
-    if dice.random() < 0.6:
-        await asyncio.wait([life], timeout=dice.random() * 0.05)
-        closing = host.ask(wire.CloseSandbox(sandbox=sandbox), wire.Done)
-        await closing
-    await life
-    await host.ask(wire.CloseSandbox(sandbox=sandbox), wire.Done)
+    try:
+        if dice.random() < 0.6:
+            await asyncio.wait([life], timeout=dice.random() * 0.05)
+            await host.ask(wire.CloseSandbox(sandbox=sandbox), wire.Done)
+        await life
+        await host.ask(wire.CloseSandbox(sandbox=sandbox), wire.Done)
+    finally:
+        # Also when the host went away under the closing: the other one has heard of it too.
+        await asyncio.wait([life])
+        life.exception()
 
 
 async def _use(host: HostConnection, sandbox: str, number: int, wrong: list[str]) -> None:
