@@ -129,7 +129,7 @@ ctypes.CDLL(None).syscall({exit}, 0)
 
 
 def test_a_process_whose_first_thread_is_gone_still_shows_what_it_holds(tmp_path: Path) -> None:
-    """The leader's own entries in /proc are empty then: a red team hid memory and files behind it."""
+    """The leader's own entries in /proc are empty then: memory and files could be hidden behind it."""
     number = {"x86_64": 60, "aarch64": 93}[platform.machine()]
     code = _LEADERLESS.replace("{exit}", str(number))
     with subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "f")], stdout=subprocess.PIPE) as process:

@@ -171,7 +171,7 @@ def test_an_unknown_machine_has_no_filter() -> None:
 
 
 def test_no_filter_can_be_hung_on_a_socket_and_other_options_are_free(program: bytes, machine: str) -> None:
-    """Compiled filters come from one budget for the whole machine; a red team used it up."""
+    """Compiled filters come from one budget for the whole machine, which one sandbox could use up."""
     for option in (26, 50, 51, 52):
         assert _ask(program, machine, "setsockopt", 5, 1, option) == refused(errno.EPERM)
         assert _ask(program, machine, "setsockopt", 5, 6, option) == ALLOW
