@@ -6,9 +6,11 @@
     │  ├─ InvalidSetting             invalid_setting      a WORKBENCH_ variable that cannot be used
     │  ├─ NotFound                   not_found            no such sandbox, process or image here
     │  ├─ Conflict                   conflict             the id is taken, or the thing is ending
+    │  ├─ Cancelled                  cancelled            it waited for its turn and was taken out of the queue
     │  └─ QuotaExceeded              quota_exceeded       more than the tier or the host allows
     ├─ SandboxError                  the place failed
     │  ├─ SandboxUnavailable         sandbox_unavailable  a sandbox could not be made, or is gone
+    │  ├─ KernelUnavailable          kernel_unavailable   a kernel could not be started, or does not answer
     │  └─ IsolationTooWeak           isolation_too_weak   this machine cannot give what is required
     └─ HostError                     the host process failed
        ├─ HostUnavailable            host_unavailable     none runs, or it does not answer
@@ -65,6 +67,12 @@ class Conflict(CallerError):
     code = "conflict"
 
 
+class Cancelled(CallerError):
+    """It waited for its turn and was taken out of the queue; nothing of it ran."""
+
+    code = "cancelled"
+
+
 class QuotaExceeded(CallerError):
     """More than the tier or the host allows."""
 
@@ -81,6 +89,13 @@ class SandboxUnavailable(SandboxError):
     """A sandbox could not be made, or is gone."""
 
     code = "sandbox_unavailable"
+    retryable = True
+
+
+class KernelUnavailable(SandboxError):
+    """A kernel could not be started, or does not answer; nothing ran."""
+
+    code = "kernel_unavailable"
     retryable = True
 
 

@@ -6,13 +6,13 @@ For the author of the next engine: implement these three, declare capabilities t
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from workbench.model.capability import Capability
-from workbench.model.ids import SandboxId
+from workbench.model.ids import ProcessId, SandboxId
 from workbench.model.image import Image
 from workbench.model.process import ProcessExit, ProcessSpec, Stream, check_words
 from workbench.model.tier import Tier
@@ -28,6 +28,8 @@ class SandboxSpec:
     """an existing folder of the host's that appears at /mnt/files, writable; the engine never removes it"""
     env: dict[str, str] = field(default_factory=dict)
     """variables of every process inside; the engine adds PATH, HOME and the like"""
+    first_entry: str | None = None
+    """what will be started first; an engine that has it prepared keeps it for that, and drops what else it prepared"""
 
     def checked(self) -> SandboxSpec:
         """Itself, if it can be made.
@@ -63,6 +65,21 @@ class Usage:
     peak_memory_bytes: int
     cpu_s: float
     processes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunningProcess:
+    """One process as the machine sees it; everything but the numbers is the guest's own word."""
+
+    pid: int
+    """inside"""
+    group: int
+    """the process that leads its group, inside; every process that was started by `start` leads its own"""
+    started_as: ProcessId | None
+    """if it is one that was started by `start`"""
+    command: str
+    for_s: float
+    memory_bytes: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,8 +134,10 @@ class Sandbox(Protocol):
         """As it is now: the tier may have changed since it was made."""
         ...
 
-    async def start(self, spec: ProcessSpec) -> Process:
+    async def start(self, spec: ProcessSpec, passed: Sequence[int] = ()) -> Process:
         """Start a process and return once it runs.
+
+        An entry gets duplicates of `passed`, in that order, as descriptors of its own; they stay the caller's here.
 
         Raises:
             InvalidRequest: no such program, folder or entry; nothing ran.
@@ -139,6 +158,14 @@ class Sandbox(Protocol):
 
     async def usage(self) -> Usage:
         """What it uses.
+
+        Raises:
+            SandboxUnavailable: it is gone.
+        """
+        ...
+
+    async def processes(self) -> tuple[RunningProcess, ...]:
+        """Everything that runs inside, oldest first, without what the engine itself keeps there.
 
         Raises:
             SandboxUnavailable: it is gone.

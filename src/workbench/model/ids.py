@@ -12,6 +12,9 @@ SandboxId = NewType("SandboxId", str)
 ProcessId = NewType("ProcessId", str)
 MountId = NewType("MountId", str)
 HostId = NewType("HostId", str)
+SessionId = NewType("SessionId", str)
+KernelId = NewType("KernelId", str)
+CellId = NewType("CellId", str)
 
 # BARRIER: ids become file and control-group names; held by tests/unit/model/test_ids.py.
 _SHAPE = re.compile(r"[a-z0-9][a-z0-9_-]{0,47}")
@@ -43,6 +46,34 @@ def process_id(text: str) -> ProcessId:
 def mount_id(text: str) -> MountId:
     """Checked."""
     return MountId(checked("mount", text))
+
+
+def session_id(text: str) -> SessionId:
+    """Checked; 40 at most, so that what is named after it still fits."""
+    name = checked("session", text)
+    if len(name) > 40:
+        raise InvalidRequest(f"a session's name has at most 40 characters, not {len(name)}")
+    return SessionId(name)
+
+
+def kernel_id(text: str) -> KernelId:
+    """Checked."""
+    return KernelId(checked("kernel", text))
+
+
+def cell_id(text: str) -> CellId:
+    """Checked."""
+    return CellId(checked("cell", text))
+
+
+def new_session_id() -> SessionId:
+    """One that nobody has."""
+    return SessionId(f"ses-{secrets.token_hex(6)}")
+
+
+def new_cell_id() -> CellId:
+    """One that nobody has."""
+    return CellId(f"c-{secrets.token_hex(6)}")
 
 
 def new_sandbox_id() -> SandboxId:

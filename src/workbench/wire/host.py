@@ -12,19 +12,13 @@ import msgspec
 
 from workbench.errors import HostIncompatible
 from workbench.model.process import Limit, Stream
+from workbench.wire.kernels import AnyKernelAnswer, AnyKernelRequest
+from workbench.wire.values import Request, Value
 
-PROTOCOL = 1
+PROTOCOL = 2
 _LENGTH = struct.Struct(">I")
 # The payload of a process is the largest thing that is sent.
 MAX_FRAME = 32 * 1024 * 1024
-
-
-class Value(msgspec.Struct, frozen=True, kw_only=True):
-    """Parent of what travels inside requests and answers."""
-
-
-class Request(Value, frozen=True, kw_only=True, tag=True):
-    """Parent of all requests."""
 
 
 class Hello(Request, frozen=True, kw_only=True):
@@ -90,6 +84,8 @@ class CreateSandbox(Request, frozen=True, kw_only=True):
     files: str | None = None
     """the id of a mount that outlives the sandbox; without one /mnt/files goes when it goes"""
     env: dict[str, str] = {}
+    kernel: bool = False
+    """a kernel will be started in it first: one that is prepared ahead is kept for that"""
 
 
 class SandboxReport(Value, frozen=True, kw_only=True, tag=True):
@@ -260,10 +256,11 @@ class Problem(Value, frozen=True, kw_only=True, tag=True):
 AnyRequest = (
     Hello | Status | CreateSandbox | DescribeSandbox | ListSandboxes | CloseSandbox | ChangeTier | MeasureSandbox
     | StartProcess | WriteStdin | SignalProcess | ReadOutput | WaitProcess | ForgetProcess | RefreshImage | Drain | Stop
+    | AnyKernelRequest
 )  # fmt: skip
 AnyAnswer = (
     HelloAnswer | StatusAnswer | SandboxReport | SandboxList | UsageReport | OutputReport | ProcessReport | Done
-    | Problem
+    | Problem | AnyKernelAnswer
 )  # fmt: skip
 
 

@@ -1,0 +1,135 @@
+"""Kernel, KernelLauncher: one conversation with one interpreter in a sandbox.
+
+For the author of the next kernel: speak to it in your own words, and say what happens in these. The host decides about
+queues, limits, spools and what an outcome is; a kernel only runs what it is given and tells the truth about it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+from workbench.contracts.engine import Sandbox
+from workbench.model.execution import Cell, Piece, Variable
+from workbench.model.ids import KernelId
+from workbench.model.process import ProcessExit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelStart:
+    """What a kernel is started with."""
+
+    id: KernelId
+    generation: int
+    """how many memories this kernel has had; the names of its process and sockets have it"""
+    working_folder: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Began:
+    """The kernel has taken the cell up: from here on there is a result."""
+
+    execution_count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Names:
+    """How the names of the memory differ from before the cell. Told by the guest, bounded by the client."""
+
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    rebound: tuple[str, ...] = ()
+    more: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """The cell is over and everything that it said has been told."""
+
+    ok: bool
+    execution_count: int
+    names: Names
+    working_folder: str
+    output_incomplete: bool = False
+    """the kernel answered, but did not say that its output is complete within the time it has for that"""
+
+
+KernelEvent = Began | Piece | Finished
+Turn = Callable[[str], AbstractAsyncContextManager[None]]
+"""Given the first line of what an attached notebook wants to run: its body is that cell's turn among the others."""
+
+
+class KernelGone(Exception):  # noqa: N818  not an error of the tree: the host makes a result of it
+    """The kernel's process ended. What it said before has been told."""
+
+    def __init__(self, exit_: ProcessExit) -> None:
+        super().__init__("the kernel ended")
+        self.exit = exit_
+
+
+class Kernel(Protocol):
+    """One memory. Owned by the host, which closes it; never restarted, only replaced."""
+
+    def execute(self, cell: Cell) -> AsyncIterator[KernelEvent]:
+        """Run it: `Began` first, pieces in the order they came, `Finished` last. One at a time.
+
+        What was printed since the last cell, by a thread or a process in the background, comes first. Who stops
+        reading before `Finished` leaves the cell running and must end the kernel.
+
+        Raises:
+            KernelGone: at any point. Without a `Began` before it, the cell never began.
+        """
+        ...
+
+    async def variables(self, most: int) -> tuple[Variable, ...]:
+        """The names of the memory, sorted, without those that the interpreter brings. Between cells only.
+
+        Raises:
+            KernelGone: it ended.
+            KernelUnavailable: it did not answer in time.
+        """
+        ...
+
+    async def interrupt(self) -> None:
+        """SIGINT to the kernel and everything it started in its own group. Nothing happens when it has ended."""
+        ...
+
+    async def attach(self, turn: Turn) -> AttachPoint:
+        """Open the door for notebooks, or give the one that is open. What they run waits for its `turn`."""
+        ...
+
+    async def wait(self) -> ProcessExit:
+        """Its end. May be called by many and again."""
+        ...
+
+    async def aclose(self) -> None:
+        """End the process and its group, close what was opened. May be called twice."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttachPoint:
+    """How a Jupyter client on this machine finds the kernel."""
+
+    connection_file: str
+    info: Mapping[str, str | int]
+    """what the file says"""
+
+
+class KernelLauncher(Protocol):
+    """Starts kernels of one language."""
+
+    async def start(self, sandbox: Sandbox, start: KernelStart) -> Kernel:
+        """A kernel that is ready for its first cell.
+
+        Raises:
+            KernelUnavailable: it did not come up; nothing is left of it.
+            SandboxUnavailable: the sandbox is gone.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Free what the kernels share. Called last."""
+        ...

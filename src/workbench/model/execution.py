@@ -1,0 +1,254 @@
+"""A cell or a command: what is asked for, what it said, how it ended, and what it did to the state.
+
+If it began there is a result with an outcome; if it never began there is an error, and nothing of this module.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from workbench.errors import InvalidRequest
+from workbench.model.ids import CellId
+from workbench.model.process import Limit
+
+DEFAULT_LIMIT_S = 180.0
+# One message to the kernel; longer programs belong into a file.
+MAX_CODE_BYTES = 4 * 1024 * 1024
+
+
+class Outcome(StrEnum):
+    """How something that began came to its end."""
+
+    OK = "ok"
+    RAISED = "raised"
+    """an exception of its own, or for a command an exit code that is not 0"""
+    TIMED_OUT = "timed out"
+    INTERRUPTED = "interrupted"
+    LOST = "lost"
+    """what it ran in ended under it"""
+
+
+class MemoryState(StrEnum):
+    """What has become of the variables since the last call."""
+
+    INTACT = "intact"
+    RESTORED = "restored"
+    LOST = "lost"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """A piece of code for a kernel."""
+
+    id: CellId
+    code: str
+    limit_s: float = DEFAULT_LIMIT_S
+    store_history: bool = True
+    """count it, and keep it and its value in In and Out"""
+
+    def checked(self, most_s: float) -> Cell:
+        """Itself, if it can be run.
+
+        Raises:
+            InvalidRequest: too long, not text, or with a limit that is not between 0 and `most_s`.
+        """
+        _check_code("the code", self.code)
+        _check_limit(self.limit_s, most_s)
+        return self
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """A command line for bash."""
+
+    id: CellId
+    command: str
+    limit_s: float = DEFAULT_LIMIT_S
+    cwd: str = "/home/user"
+
+    def checked(self, most_s: float) -> Command:
+        """As for a cell."""
+        _check_code("the command", self.command)
+        if "\0" in self.command:
+            raise InvalidRequest("the command may not contain a NUL character")
+        _check_limit(self.limit_s, most_s)
+        return self
+
+
+def _check_code(what: str, text: str) -> None:
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError as problem:
+        raise InvalidRequest(f"{what} is not text in UTF-8: {problem.reason} at character {problem.start}") from None
+    if size > MAX_CODE_BYTES:
+        raise InvalidRequest(f"{what} is over {MAX_CODE_BYTES} bytes; put it into a file under /mnt/files and run that")
+
+
+def _check_limit(limit_s: float, most_s: float) -> None:
+    # Written so that a NaN, which no comparison holds for, is refused as well.
+    if not 0 < limit_s <= most_s:
+        raise InvalidRequest(f"a time limit must be above 0 and at most {most_s:g} s, not {limit_s:g}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Text:
+    """What is shown of a stream, and where the whole is."""
+
+    text: str = ""
+    """all of it, or its head and its tail with a line between that says what is left out"""
+    characters: int = 0
+    """of the whole"""
+    lines: int = 0
+    """of the whole"""
+    file_path: str | None = None
+    """where the whole is inside the sandbox, if more than is shown"""
+    note: str = ""
+    """how to read the file, or why there is none"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Display:
+    """One rich output: the same thing in several formats."""
+
+    data: dict[str, str]
+    """by mime type; pictures in base64, as the Jupyter protocol has them; JSON types as JSON text"""
+    metadata: str = "{}"
+    """JSON"""
+    display_id: str = ""
+    is_result: bool = False
+    """the last value of the cell, not something that it displayed"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellError:
+    """What the code raised."""
+
+    name: str
+    message: str
+    traceback: str
+    """plain text: the agent's own lines, and what Python suggests"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """What a call did to the state. Changes inside an object are not seen, only names that mean another object."""
+
+    epoch: int
+    """one number per kernel memory; another one means that variables are not those of before"""
+    execution_count: int = 0
+    state: MemoryState = MemoryState.INTACT
+    reason: str = ""
+    """what happened to the memory, unless it is intact"""
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    rebound: tuple[str, ...] = ()
+    more_names: int = 0
+    """changed names beyond those that are listed"""
+    working_folder: str = ""
+    peak_memory_bytes: int = 0
+    """the most that the whole sandbox used up to the end of this call"""
+    cpu_s: float = 0.0
+    """of the whole sandbox during this call"""
+    wall_s: float = 0.0
+    corrections: tuple[str, ...] = ()
+    installs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellResult:
+    """How a cell that began came to its end."""
+
+    cell: CellId
+    outcome: Outcome
+    results: Text = field(default_factory=Text)
+    """the text of the last value"""
+    stdout: Text = field(default_factory=Text)
+    stderr: Text = field(default_factory=Text)
+    error: CellError | None = None
+    """what was raised"""
+    explanation: str = ""
+    """unless the outcome is ok or raised: what happened and what to do next, in a sentence or two"""
+    displays: tuple[Display, ...] = ()
+    displays_left_out: int = 0
+    """rich outputs beyond those that are here; all of them are in the spool, and in `displays_file_path`"""
+    displays_file_path: str | None = None
+    limits: tuple[Limit, ...] = ()
+    """caps of the tier that were met"""
+    receipt: Receipt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandResult:
+    """How a command that began came to its end."""
+
+    command: CellId
+    outcome: Outcome
+    exit_code: int | None
+    """as bash has it; None when the sandbox ended under it"""
+    stdout: Text = field(default_factory=Text)
+    stderr: Text = field(default_factory=Text)
+    explanation: str = ""
+    limits: tuple[Limit, ...] = ()
+    receipt: Receipt
+
+
+class PieceKind(StrEnum):
+    """What a piece of output is."""
+
+    STDOUT = "stdout"
+    STDERR = "stderr"
+    DISPLAY = "display"
+    """something displayed, or the last value"""
+    UPDATE = "update"
+    """a display shown before, by its id, has changed"""
+    CLEAR = "clear"
+    """what was shown so far may be taken away"""
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """A piece of output as it came."""
+
+    kind: PieceKind
+    text: str = ""
+    """for the streams"""
+    display: Display | None = None
+    error: CellError | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variable:
+    """One name of the kernel's memory."""
+
+    name: str
+    type: str
+    size: str
+    """as people say it: a shape, a length, bytes; empty if it has none"""
+    preview: str
+    """a short repr"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueuedCell:
+    """One that waits or runs."""
+
+    cell: CellId
+    origin: str
+    """`session`, or `attached` for what an attached notebook sent"""
+    running: bool
+    for_s: float
+    """how long it has waited, or run"""
+    first_line: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackgroundProcess:
+    """Something that runs in the sandbox and is neither the kernel nor a command under way."""
+
+    pid: int
+    """inside"""
+    command: str
+    for_s: float
+    memory_bytes: int
