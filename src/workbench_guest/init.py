@@ -19,6 +19,7 @@ import socket
 import subprocess
 import sys
 import threading
+import traceback
 from collections.abc import Callable, Iterator
 from typing import NoReturn
 
@@ -26,10 +27,12 @@ from workbench_guest.channel import Channel, close_all
 from workbench_guest.confine import syscalls as sys_
 from workbench_guest.messages import (
     SCRATCH,
+    SPARE_NAME,
     Configure,
     Exited,
     Message,
     NotStarted,
+    Prepare,
     Signal,
     Start,
     Started,
@@ -55,7 +58,8 @@ class Init:
         # A stray group's interrupt is not for pid 1. Not SIG_IGN, which every program started from here would inherit.
         signal.signal(signal.SIGINT, _nothing)
         signal.set_wakeup_fd(self._wake_write, warn_on_full_buffer=False)
-        self._spare: _Spare | None = None
+        self._spares: dict[str | None, _Spare] = {}
+        """forked interpreters that wait for an order: one that can be anything, and those prepared for one entry"""
 
     def serve(self) -> None:
         """Return when the host is gone."""
@@ -83,6 +87,9 @@ class Init:
             match request:
                 case Configure():
                     self._env = request.env
+                    self._drop_prepared(keep=request.keep_prepared)
+                case Prepare():
+                    self._prepare(request.entry)
                 case Start():
                     self._control.send(self._start(request, descriptors))
                 case Signal():
@@ -121,25 +128,42 @@ class Init:
 
     def _fork_entry(self, request: Start, env: dict[str, str], descriptors: list[int]) -> int:
         _check_entry(request)
-        spare = self._spare or self._forked_spare()
-        self._spare = None
-        try:
-            spare.channel.send(Start(process=request.process, entry=request.entry, env=env, cwd=request.cwd),
-                               tuple(descriptors))  # fmt: skip
-        except OSError:
-            # The spare is the agent's to kill, like any process of its uid; a fresh one is as good.
-            spare.channel.close()
-            spare = self._forked_spare()
-            spare.channel.send(Start(process=request.process, entry=request.entry, env=env, cwd=request.cwd),
-                               tuple(descriptors))  # fmt: skip
+        order = Start(process=request.process, entry=request.entry, env=env, cwd=request.cwd)
+        for waiting in (request.entry, None):
+            spare = self._spares.pop(waiting, None)
+            if spare is not None:
+                try:
+                    spare.channel.send(order, tuple(descriptors))
+                except OSError:
+                    # The spare is the agent's to kill, like any process of its uid; a fresh one is as good.
+                    continue
+                else:
+                    return spare.pid
+                finally:
+                    spare.channel.close()
+        spare = self._forked_spare()
+        spare.channel.send(order, tuple(descriptors))
         spare.channel.close()
         return spare.pid
 
     def fork_spare(self) -> None:
         """Have an interpreter ready for the first process."""
-        self._spare = self._forked_spare()
+        self._spares[None] = self._forked_spare()
 
-    def _forked_spare(self) -> _Spare:
+    def _prepare(self, entry: str) -> None:
+        # Without room for one more process nothing is lost but the head start.
+        with contextlib.suppress(OSError):
+            if entry not in self._spares:
+                self._spares[entry] = self._forked_spare(entry)
+
+    def _drop_prepared(self, keep: str | None) -> None:
+        for entry in [entry for entry in self._spares if entry not in (None, keep)]:
+            spare = self._spares.pop(entry)
+            spare.channel.close()
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(spare.pid, signal.SIGKILL)
+
+    def _forked_spare(self, entry: str | None = None) -> _Spare:
         """A forked interpreter that waits to be told what to be: the fork is paid before anyone asks."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         # A signal that comes before the child is ready for it waits, instead of meeting the handlers of pid 1.
@@ -149,7 +173,7 @@ class Init:
                 pid = sys_.fork_unfinished()
             if pid == 0:
                 ours.close()
-                _become_entry(Channel(theirs), self._open_files)
+                _become_entry(Channel(theirs), self._open_files, entry)
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
         theirs.close()
@@ -173,9 +197,8 @@ class Init:
                 return
             if pid == 0:
                 return
-            if self._spare is not None and pid == self._spare.pid:
-                self._spare.channel.close()
-                self._spare = None
+            for entry in [entry for entry, spare in self._spares.items() if spare.pid == pid]:
+                self._spares.pop(entry).channel.close()
             process = self._processes.pop(pid, None)
             if process is None:
                 continue  # an orphan that the kernel gave to us
@@ -243,8 +266,8 @@ def _explained(problem: OSError, request: Start) -> str:
     return str(problem)
 
 
-def _become_entry(channel: Channel, open_files: int) -> NoReturn:
-    """In the forked child: wait for the order, then be it."""
+def _become_entry(channel: Channel, open_files: int, prepared_for: str | None) -> NoReturn:
+    """In the forked child: do what can be done, wait for the order, then be it."""
     code = 1
     try:
         os.setsid()
@@ -255,16 +278,24 @@ def _become_entry(channel: Channel, open_files: int) -> NoReturn:
         # BARRIER: pid 1's control socket and its handle on /proc must not reach the agent; held by the proof's
         # `descriptors` row.
         sys_.close_above(4)
-        received = Channel(socket.socket(fileno=low)).receive()
+        control = Channel(socket.socket(fileno=low))
+        sys_.set_name(SPARE_NAME)
+        if prepared_for is not None:
+            sys_.finish_fork()
+            importlib.import_module(_ENTRIES + prepared_for).prepare()
+        received = control.receive()
         if received is None or not isinstance(received[0], Start):
             os._exit(0)
-        sys_.finish_fork()
+        control.close()
+        if prepared_for is None:
+            sys_.finish_fork()
         _lower_open_files(0, open_files)
         code = _run_entry(received[0], received[1])
     except SystemExit as leaving:
         code = _exit_code(leaving)
     except BaseException:  # noqa: BLE001  a forked child must never return into pid 1's loop
-        sys.excepthook(*sys.exc_info())
+        # By the descriptor: what the stream objects are by now is anyone's guess.
+        os.write(2, traceback.format_exc().encode("utf-8", "replace"))
     finally:
         try:
             _finish()
@@ -298,15 +329,15 @@ def _finish() -> None:
 def _run_entry(order: Start, descriptors: list[int]) -> int:
     for number, descriptor in enumerate(descriptors[:3]):
         os.dup2(descriptor, number)
-    payload_fd = os.dup2(descriptors[3], 3, inheritable=False)
-    sys_.close_above(4)
+        os.close(descriptor)
+    sys_.set_name("python3")
     # The agent's own process is open to its own tools again: /proc/self, /dev/stdout, debuggers.
     sys_.prctl(sys_.PR_SET_DUMPABLE, 1)
     os.environ.clear()
     os.environ.update(order.env)
     os.chdir(order.cwd)
-    with open(payload_fd, "rb") as file:
+    with open(descriptors[3], "rb") as file:
         payload = file.read()
     module = importlib.import_module(_ENTRIES + str(order.entry))
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _HELD_BACK)
-    return int(module.main(payload))
+    return int(module.main(payload, descriptors[4:]))

@@ -15,6 +15,8 @@ import typing
 
 # Inside every sandbox the agent is this user, whatever its id is outside.
 INSIDE_UID = 1000
+# What a forked interpreter calls itself while it waits to be told what to be.
+SPARE_NAME = "wb-spare"
 HOME, FILES, SCRATCH, SHM = "/home/user", "/mnt/files", "/tmp", "/dev/shm"
 
 
@@ -37,6 +39,8 @@ class ZygotePlan:
     """(path, content) of the small files that are written, not bound"""
     devices: tuple[str, ...]
     preload: tuple[str, ...]
+    entry: str | None
+    """the entry whose `preload()` builds what every fork of it will have"""
     guest_root: str
     """where the guest package is bound inside"""
     staging: str
@@ -125,17 +129,26 @@ class Configure:
     """To pid 1: the environment that every process started from now on gets."""
 
     env: dict[str, str]
+    keep_prepared: str | None = None
+    """the entry that will be started; processes prepared for others are ended"""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Prepare:
+    """To pid 1: have a process ready that has done all of an entry's work that needs no order."""
+
+    entry: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
-    """To pid 1: start a process. Descriptors: 0 stdin, 1 stdout, 2 stderr, then 3 the payload of an entry."""
+    """To pid 1: start a process. Descriptors: 0 stdin, 1 stdout, 2 stderr; for an entry 3 its payload, then its own."""
 
     process: str
     argv: tuple[str, ...] = ()
     """a program to execute; or"""
     entry: str | None = None
-    """a module of the guest whose `main(payload)` runs in a fork of the warm interpreter"""
+    """a module of the guest whose `main(payload, passed)` runs in a fork of the warm interpreter"""
     env: dict[str, str] = dataclasses.field(default_factory=dict)
     cwd: str = HOME
 
@@ -179,7 +192,7 @@ class Exited:
 
 Message = (
     ZygotePlan | SlotPlan | Furnish | Resize | Forget | ZygoteReady | Done | Failed | SlotReady
-    | Configure | Start | Signal | Started | NotStarted | Exited
+    | Configure | Prepare | Start | Signal | Started | NotStarted | Exited
 )  # fmt: skip
 _KINDS: dict[str, type[typing.Any]] = {kind.__name__: kind for kind in typing.get_args(Message)}
 

@@ -94,6 +94,8 @@ def main() -> None:
 def _preload(plan: ZygotePlan) -> None:
     for name in (*_ALWAYS, *plan.preload):
         importlib.import_module(name)
+    if plan.entry is not None:
+        importlib.import_module(f"workbench_guest.entries.{plan.entry}").preload()
     messages.warm_up()
     # Built once here, found ready by every clone.
     seccomp.build_filter(pin_cpus=False)

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from workbench.contracts.engine import Sandbox
 from workbench.model.execution import Cell, Piece, Variable
-from workbench.model.ids import KernelId
+from workbench.model.ids import KernelId, SandboxId
 from workbench.model.process import ProcessExit
 
 
@@ -61,7 +61,7 @@ Turn = Callable[[str], AbstractAsyncContextManager[None]]
 """Given the first line of what an attached notebook wants to run: its body is that cell's turn among the others."""
 
 
-class KernelGone(Exception):  # noqa: N818  not an error of the tree: the host makes a result of it
+class KernelGone(Exception):
     """The kernel's process ended. What it said before has been told."""
 
     def __init__(self, exit_: ProcessExit) -> None:
@@ -128,6 +128,10 @@ class KernelLauncher(Protocol):
             KernelUnavailable: it did not come up; nothing is left of it.
             SandboxUnavailable: the sandbox is gone.
         """
+        ...
+
+    def forget(self, sandbox: SandboxId) -> None:
+        """The sandbox is closed: what was kept for its kernels across memories goes. May be called twice."""
         ...
 
     async def aclose(self) -> None:

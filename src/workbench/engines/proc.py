@@ -7,6 +7,7 @@ import os
 import resource
 import signal
 import stat
+import time
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
@@ -106,6 +107,42 @@ def start_time(pid: int) -> int | None:
     """When it began, in the kernel's ticks, which with its number names it for good; None if it is gone."""
     fields = _stat_fields(pid)
     return int(fields[19]) if fields else None
+
+
+def group(pid: int) -> int:
+    """The leader of its group, as its own namespace counts; 0 if it is gone."""
+    return numbers(pid, "NSpgid:")[-1]
+
+
+def numbers(pid: int, field: str) -> list[int]:
+    """A line of /proc/<pid>/status with a number for each namespace, the host's first; [0] if it is gone."""
+    with contextlib.suppress(OSError):
+        for line in Path(f"/proc/{pid}/status").read_text(errors="replace").splitlines():
+            if line.startswith(field):
+                return [int(number) for number in line.split()[1:]]
+    return [0]
+
+
+def command(pid: int) -> str:
+    """As it was started, or its name in brackets; both are the guest's own word."""
+    with contextlib.suppress(OSError):
+        words = Path(f"/proc/{pid}/cmdline").read_bytes()[:4096].rstrip(b"\0").split(b"\0")
+        text = " ".join(word.decode("utf-8", "replace") for word in words).strip()
+        return text or f"[{name(pid)}]"
+    return ""
+
+
+def name(pid: int) -> str:
+    """What it calls itself."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/comm").read_text(errors="replace").strip()
+    return ""
+
+
+def age_s(pid: int) -> float:
+    """How long it has run."""
+    began = start_time(pid)
+    return 0.0 if began is None else max(0.0, time.clock_gettime(time.CLOCK_BOOTTIME) - began / _TICKS)
 
 
 @dataclass(frozen=True, slots=True)

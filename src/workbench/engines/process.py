@@ -15,11 +15,11 @@ import resource
 import signal
 import subprocess
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import workbench_guest
-from workbench.contracts.engine import SandboxDescription, SandboxSpec, Usage
+from workbench.contracts.engine import RunningProcess, SandboxDescription, SandboxSpec, Usage
 from workbench.engines import proc
 from workbench.engines.admission import check_alive, check_start
 from workbench.engines.environment import SANDBOX_VARIABLE, base_environment
@@ -29,6 +29,7 @@ from workbench.engines.pipes import PipedProcess, Pipes
 from workbench.errors import InvalidRequest, QuotaExceeded, SandboxUnavailable
 from workbench.guest_trees import remove_tree
 from workbench.model.capability import Barrier, Capability, Grade
+from workbench.model.ids import ProcessId
 from workbench.model.image import Image
 from workbench.model.process import Limit, ProcessExit, ProcessSpec
 from workbench.model.tier import Tier, thread_variables
@@ -43,11 +44,11 @@ FILES_VARIABLE = "WORKBENCH_FILES"
 _KILL_ROUNDS, _KILL_PAUSE_S = 250, 0.02
 _BOOT = """\
 import importlib, sys
-root, entry, payload = sys.argv[1:]
+root, entry, payload, *passed = sys.argv[1:]
 sys.path.insert(0, root)
 with open(int(payload), "rb") as file:
     payload = file.read()
-sys.exit(importlib.import_module("workbench_guest.entries." + entry).main(payload))
+sys.exit(importlib.import_module("workbench_guest.entries." + entry).main(payload, [int(one) for one in passed]))
 """
 
 _log = logging.getLogger(__name__)
@@ -135,12 +136,12 @@ class ProcessSandbox:
             warning=WARNING,
         )
 
-    async def start(self, spec: ProcessSpec) -> PipedProcess:
+    async def start(self, spec: ProcessSpec, passed: Sequence[int] = ()) -> PipedProcess:
         """As the contract says. Never waits: between the spawn and the scope that reaps it nothing can come."""
         check_start(spec, self._spec.id, self._why_gone, self._running)
         pipes = Pipes(stdin=spec.stdin)
         try:
-            pid = self._spawn(spec, pipes)
+            pid = self._spawn(spec, pipes, passed)
         except BaseException:
             pipes.close()
             raise
@@ -153,7 +154,7 @@ class ProcessSandbox:
         follower.add_done_callback(self._followers.discard)
         return process
 
-    def _spawn(self, spec: ProcessSpec, pipes: Pipes) -> int:
+    def _spawn(self, spec: ProcessSpec, pipes: Pipes, passed: Sequence[int]) -> int:
         cwd = self._outside(spec.cwd)
         if not cwd.is_dir():
             raise InvalidRequest(f"no such working folder: {spec.cwd}")
@@ -166,8 +167,9 @@ class ProcessSandbox:
         try:
             os.write(payload, spec.payload)
             os.lseek(payload, 0, os.SEEK_SET)
-            boot = (self._image.python, "-I", "-B", "-c", _BOOT, str(guest.parent), spec.entry, str(payload))
-            return _executed(boot, self._environment(spec), cwd, pipes, payload)
+            numbers = (str(descriptor) for descriptor in (payload, *passed))
+            boot = (self._image.python, "-I", "-B", "-c", _BOOT, str(guest.parent), spec.entry, *numbers)
+            return _executed(boot, self._environment(spec), cwd, pipes, payload, *passed)
         finally:
             os.close(payload)
 
@@ -228,6 +230,23 @@ class ProcessSandbox:
             cpu_s=self._spent_by_ended + sum(proc.cpu_seconds(pid) for pid in pids),
             processes=sum(proc.threads(pid) for pid in pids),
         )
+
+    async def processes(self) -> tuple[RunningProcess, ...]:
+        """As the contract says; inside is outside here."""
+        check_alive(self._spec.id, self._why_gone)
+        started = {pid: ProcessId(name) for name, pid in self._running.items()}
+        found = [
+            RunningProcess(
+                pid=pid,
+                group=proc.group(pid),
+                started_as=started.get(pid),
+                command=proc.command(pid),
+                for_s=proc.age_s(pid),
+                memory_bytes=proc.resident_bytes(pid),
+            )
+            for pid in proc.with_variable(self._marker)
+        ]
+        return tuple(sorted(found, key=lambda one: -one.for_s))
 
     async def wait_gone(self) -> str:
         """As the contract says."""

@@ -45,6 +45,7 @@ def find_image(images_dir: Path, recipe: Recipe) -> Image:
         python=fields["python"],
         roots=tuple(fields["roots"]),
         preload=tuple(fields["preload"]),
+        entry=recipe.entry,
         env=tuple((key, value) for key, value in fields["env"]),
     )
 
@@ -82,6 +83,7 @@ def _make(folder: Path, recipe: Recipe, tell: Callable[[str], None]) -> Image:
         python=str(python),
         roots=tuple(dict.fromkeys([str(folder), sys.base_prefix, os.path.realpath(sys.base_prefix)])),
         preload=recipe.preload,
+        entry=recipe.entry,
         env=tuple(env.items()),
     )
     # Written last: its presence says that the image is complete.

@@ -19,6 +19,8 @@ class Recipe:
     name: str
     lock: Path
     preload: tuple[str, ...]
+    entry: str | None = None
+    """what of the guest its sandboxes run first"""
 
     @property
     def digest(self) -> str:
@@ -49,4 +51,9 @@ def load_recipe(name: str) -> Recipe:
     except FileNotFoundError:
         known = ", ".join(sorted(child.name for child in recipes_folder().iterdir() if child.is_dir()))
         raise NotFound(f"no recipe for image {name!r}; there are: {known}") from None
-    return Recipe(name=name, lock=folder / "requirements.lock", preload=tuple(described["preload"]))
+    return Recipe(
+        name=name,
+        lock=folder / "requirements.lock",
+        preload=tuple(described["preload"]),
+        entry=described.get("entry"),
+    )

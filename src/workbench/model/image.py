@@ -18,5 +18,7 @@ class Image:
     """folders that must be visible inside"""
     preload: tuple[str, ...]
     """modules that the zygote imports"""
+    entry: str | None = None
+    """what of the guest its sandboxes run first: built in the zygote, prepared in pooled slots"""
     env: tuple[tuple[str, str], ...] = ()
     """variables that the image's libraries need"""

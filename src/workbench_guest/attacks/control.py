@@ -28,7 +28,7 @@ def main() -> None:
         with contextlib.suppress(OSError):
             sys_.unshare(sys_.CLONE_NEWNS)
             sys_.mount(None, "/", None, sys_.MS_REC | sys_.MS_PRIVATE)
-        sys.exit(entry.main(orders))
+        sys.exit(entry.main(orders, ()))
     _enter_fresh_namespaces()
     child = os.fork()
     if child:
@@ -37,7 +37,7 @@ def main() -> None:
     sys_.prctl(sys_.PR_SET_PDEATHSIG, signal.SIGKILL)
     sys_.mount(None, "/", None, sys_.MS_REC | sys_.MS_PRIVATE)
     sys_.mount("proc", "/proc", "proc", sys_.MS_NOSUID | sys_.MS_NODEV | sys_.MS_NOEXEC)
-    sys.exit(entry.main(orders))
+    sys.exit(entry.main(orders, ()))
 
 
 def _enter_fresh_namespaces() -> None:

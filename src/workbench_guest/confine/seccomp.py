@@ -60,7 +60,7 @@ _FILTERED = {"clone": (56, 220), "socket": (41, 198), "socketpair": (53, 199), "
 
 # user, mount, pid, net, ipc, uts, cgroup
 _NAMESPACE_FLAGS = 0x7E020000
-_AF_UNIX, _AF_INET, _AF_INET6 = 1, 2, 10
+_AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK = 1, 2, 10, 16
 _SOL_SOCKET, _ATTACH_FILTERS = 1, (26, 50, 51, 52)  # SO_ATTACH_FILTER, _BPF, _REUSEPORT_CBPF, _REUSEPORT_EBPF
 _PR_SET_SECCOMP = 22
 _TTY_INJECTION = (0x5412, 0x541C, 0x5423)  # TIOCSTI, TIOCLINUX, TIOCSETD
@@ -100,6 +100,8 @@ def _socket_rule() -> bytes:
     checks = _argument(0)
     for family in (_AF_UNIX, _AF_INET, _AF_INET6):
         checks += _op(_JUMP_IF_EQUAL, family, 0, 1) + _op(_RETURN, _ALLOW)
+    # Libraries that list network interfaces take this answer for a machine that cannot tell; libzmq aborts on others.
+    checks += _op(_JUMP_IF_EQUAL, _AF_NETLINK, 0, 1) + _refuse(errno.EOPNOTSUPP)
     return checks + _refuse(errno.EAFNOSUPPORT)
 
 

@@ -38,7 +38,7 @@ OPEN_TREE_CLONE, OPEN_TREE_CLOEXEC, AT_EMPTY_PATH, AT_RECURSIVE = 1, os.O_CLOEXE
 MOVE_MOUNT_F_EMPTY_PATH = 0x4
 MOUNT_ATTR_RDONLY, MOUNT_ATTR_NOSUID, MOUNT_ATTR_NODEV, MOUNT_ATTR_IDMAP = 0x1, 0x2, 0x4, 0x100000
 
-PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_CAPBSET_DROP = 1, 4, 24
+PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_NAME, PR_CAPBSET_DROP = 1, 4, 15, 24
 PR_SET_NO_NEW_PRIVS, PR_GET_TID_ADDRESS, PR_CAP_AMBIENT = 38, 40, 47
 PR_CAP_AMBIENT_CLEAR_ALL = 4
 NS_GET_USERNS = 0xB701
@@ -115,6 +115,11 @@ def prctl(option: int, *values: int) -> int:
     """prctl(2) with up to four numbers."""
     filled = [ctypes.c_ulong(v) for v in (*values, 0, 0, 0, 0)[:4]]
     return _checked(_libc.prctl(option, *filled), f"prctl {option}")
+
+
+def set_name(name: str) -> None:
+    """What the process is called in lists; 15 bytes of it."""
+    _checked(_libc.prctl(PR_SET_NAME, _text(name), 0, 0, 0), "prctl PR_SET_NAME")
 
 
 def close_above(first: int) -> None:

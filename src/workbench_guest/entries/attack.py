@@ -13,6 +13,7 @@ import select
 import signal
 import sys
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from workbench_guest import afterfork
@@ -24,7 +25,7 @@ report_descriptor = -1
 _DETAIL_CHARACTERS = 20_000
 
 
-def main(payload: bytes) -> int:
+def main(payload: bytes, _passed: Sequence[int]) -> int:
     """Every order in turn; 0 also when attacks got through."""
     afterfork.refresh()
     attacks = all_attacks()

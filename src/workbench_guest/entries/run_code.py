@@ -6,13 +6,14 @@ import linecache
 import sys
 import traceback
 import types
+from collections.abc import Sequence
 
 from workbench_guest import afterfork
 
 _FILENAME = "<code>"
 
 
-def main(payload: bytes) -> int:
+def main(payload: bytes, _passed: Sequence[int]) -> int:
     """Run the source in `payload`; 0, the code of `sys.exit`, or 1 with a traceback of the agent's lines only."""
     afterfork.refresh()
     module = types.ModuleType("__main__")

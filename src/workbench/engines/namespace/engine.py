@@ -14,6 +14,7 @@ from pathlib import Path
 from workbench.contracts.engine import SandboxSpec
 from workbench.engines.environment import base_environment
 from workbench.engines.namespace import slot as slots
+from workbench.engines.namespace.channel import ChannelClosed
 from workbench.engines.namespace.files_watch import FilesWatch
 from workbench.engines.namespace.fit import check_fit
 from workbench.engines.namespace.limits.choose import Choice, choose
@@ -27,7 +28,7 @@ from workbench.guest_trees import own_tree
 from workbench.model.capability import ISOLATION, Barrier, Capability, Grade
 from workbench.model.image import Image
 from workbench.model.tier import STANDARD, Tier
-from workbench_guest.messages import HOME, INSIDE_UID, SCRATCH, Furnish, Resize
+from workbench_guest.messages import HOME, INSIDE_UID, SCRATCH, Furnish, Prepare, Resize
 
 WATCH_INTERVAL_S, FILES_INTERVAL_S, ZYGOTES_INTERVAL_S = 0.25, 0.25, 1.0
 # Every clone of one zygote shares its address layout and hash seed, so none serves for ever.
@@ -285,7 +286,15 @@ class NamespaceEngine:
         await asyncio.sleep(_REFILL_DELAY_S)
         with contextlib.suppress(SandboxUnavailable, IsolationTooWeak):
             while len(self._pool) < self._options.pool_size and self._closing is None:
-                self._pool.append(await self._prepare())
+                slot = await self._prepare()
+                await self._prepare_entry(slot)
+                self._pool.append(slot)
+
+    async def _prepare_entry(self, slot: Slot) -> None:
+        """What most sandboxes run first gets a head start. A slot that cannot is noticed when it is claimed."""
+        if (entry := slot.zygote.image.entry) is not None:
+            with contextlib.suppress(ChannelClosed):
+                await slot.channel.send(Prepare(entry=entry))
 
     def _watch(self) -> None:
         """Limits that the kernel does not hold; files; slots and zygotes that have nothing left to do.

@@ -6,9 +6,10 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
-from workbench.contracts.engine import SandboxDescription, SandboxSpec, Usage
+from workbench.contracts.engine import RunningProcess, SandboxDescription, SandboxSpec, Usage
+from workbench.engines import proc
 from workbench.engines.admission import check_alive, check_start
 from workbench.engines.namespace.channel import ChannelClosed, MessageTooLong
 from workbench.engines.namespace.limits.keeper import Counters
@@ -16,9 +17,11 @@ from workbench.engines.namespace.slot import END_TIMEOUT_S, Slot
 from workbench.engines.pidfd import exited
 from workbench.engines.pipes import PipedProcess, Pipes
 from workbench.errors import InvalidRequest, QuotaExceeded, SandboxUnavailable
+from workbench.model.ids import ProcessId
 from workbench.model.process import Limit, ProcessExit, ProcessSpec
 from workbench.model.tier import Tier, thread_variables
 from workbench_guest.messages import (
+    SPARE_NAME,
     Configure,
     Exited,
     NotStarted,
@@ -57,6 +60,8 @@ class NamespaceSandbox:
         self._starting: dict[str, asyncio.Future[Started | NotStarted]] = {}
         self._running: dict[str, tuple[PipedProcess, Counters]] = {}
         self._unread: list[PipedProcess] = []
+        self._pids: dict[str, int] = {}
+        """of what runs, as pid 1 counts"""
         self._resizing = asyncio.Lock()
         self._gone: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._reason = ""
@@ -102,9 +107,9 @@ class NamespaceSandbox:
 
     def _configuration(self) -> Configure:
         threads = thread_variables(min(self._tier.vcpus, self._cpus))
-        return Configure(env={**self._base_env, **threads, **self._spec.env})
+        return Configure(env={**self._base_env, **threads, **self._spec.env}, keep_prepared=self._spec.first_entry)
 
-    async def start(self, spec: ProcessSpec) -> PipedProcess:
+    async def start(self, spec: ProcessSpec, passed: Sequence[int] = ()) -> PipedProcess:
         """As the contract says."""
         check_start(spec, self._spec.id, self._why_gone, self._running)
         pipes = Pipes(stdin=spec.stdin)
@@ -114,11 +119,13 @@ class NamespaceSandbox:
         # Known before it runs: it may end before its start is told.
         self._running[spec.id] = (process, self.slot.group.counters())
         try:
-            await self._send_start(spec, pipes)
+            await self._send_start(spec, pipes, passed)
             async with asyncio.timeout(_START_TIMEOUT_S):
                 told = await answer
             if isinstance(told, NotStarted):
                 raise _refusal(told)
+            if spec.id in self._running:
+                self._pids[spec.id] = told.pid
         except BaseException as problem:
             self._running.pop(spec.id, None)
             pipes.close()
@@ -139,7 +146,7 @@ class NamespaceSandbox:
         if isinstance(problem, TimeoutError | ChannelClosed):
             raise SandboxUnavailable("the sandbox does not answer", {"step": "start"}) from problem
 
-    async def _send_start(self, spec: ProcessSpec, pipes: Pipes) -> None:
+    async def _send_start(self, spec: ProcessSpec, pipes: Pipes, passed: Sequence[int]) -> None:
         order = Start(process=spec.id, argv=spec.argv, entry=spec.entry, env=spec.env, cwd=spec.cwd)
         if spec.entry is None:
             await self.slot.channel.send(order, tuple(pipes.far))
@@ -148,7 +155,7 @@ class NamespaceSandbox:
         try:
             os.write(payload, spec.payload)
             os.lseek(payload, 0, os.SEEK_SET)
-            await self.slot.channel.send(order, (*pipes.far, payload))
+            await self.slot.channel.send(order, (*pipes.far, payload, *passed))
         finally:
             os.close(payload)
 
@@ -182,6 +189,29 @@ class NamespaceSandbox:
         """As the contract says."""
         check_alive(self._spec.id, self._why_gone)
         return self.slot.group.usage()
+
+    async def processes(self) -> tuple[RunningProcess, ...]:
+        """As the contract says. Pid 1 and the interpreters that wait in its care are the engine's own."""
+        check_alive(self._spec.id, self._why_gone)
+        return await asyncio.to_thread(self._look_at_processes)
+
+    def _look_at_processes(self) -> tuple[RunningProcess, ...]:
+        started = {pid: ProcessId(name) for name, pid in self._pids.items()}
+        found = []
+        for pid in proc.tree(self.slot.pid)[1:]:
+            inside = proc.numbers(pid, "NSpid:")[-1]
+            if inside and (inside in started or proc.name(pid) != SPARE_NAME):
+                found.append(
+                    RunningProcess(
+                        pid=inside,
+                        group=proc.group(pid),
+                        started_as=started.get(inside),
+                        command=proc.command(pid),
+                        for_s=proc.age_s(pid),
+                        memory_bytes=proc.resident_bytes(pid),
+                    )
+                )
+        return tuple(sorted(found, key=lambda one: -one.for_s))
 
     async def wait_gone(self) -> str:
         """As the contract says."""
@@ -262,6 +292,7 @@ class NamespaceSandbox:
         )
         # Only now: had one of the numbers been none, `_settle` would still have to end it.
         del self._running[message.process]
+        self._pids.pop(message.process, None)
         process.ended(how)
 
     def _limits_met(self, before: Counters, message: Exited) -> tuple[Limit, ...]:

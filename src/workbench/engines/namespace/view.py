@@ -59,6 +59,7 @@ def zygote_plan(image: Image, *, staging: Path, files_root: Path) -> ZygotePlan:
         texts=tuple(_TEXTS.items()),
         devices=tuple(device for device in DEVICES if os.path.exists(device)),
         preload=image.preload,
+        entry=image.entry,
         guest_root=GUEST_ROOT,
         staging=str(staging),
         files_root=str(files_root),

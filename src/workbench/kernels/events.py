@@ -1,0 +1,165 @@
+"""What a kernel publishes, in the words of the contract. Every field is a guest's: what does not fit is left out."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+
+from workbench.contracts.kernel import Names
+from workbench.model.execution import CellError, Display, Piece, PieceKind, Variable
+
+_COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+# As many as the guest tells, and no more whatever it says.
+_MOST_NAMES = 200
+_MOST_NAME = 200
+_MOST_PATH = 4096
+
+
+class _Stream(msgspec.Struct):
+    name: str
+    text: str
+
+
+class _Shown(msgspec.Struct):
+    data: dict[str, Any]
+    metadata: dict[str, Any] = {}
+    transient: dict[str, Any] = {}
+
+
+class _Error(msgspec.Struct):
+    ename: str = ""
+    evalue: str = ""
+    traceback: list[str] = []
+
+
+class _Input(msgspec.Struct):
+    execution_count: int = 0
+
+
+class _Status(msgspec.Struct):
+    execution_state: str = ""
+
+
+class Reply(msgspec.Struct):
+    """Of an execute request."""
+
+    status: str = "error"
+    execution_count: int | None = 0
+
+
+class _Receipt(msgspec.Struct):
+    added: list[str] = []
+    removed: list[str] = []
+    rebound: list[str] = []
+    more: int = 0
+    cwd: str = ""
+
+
+class _Metadata(msgspec.Struct):
+    workbench: _Receipt = msgspec.field(default_factory=_Receipt)
+
+
+class _Variables(msgspec.Struct):
+    variables: list[Variable] = []
+
+
+_stream = msgspec.json.Decoder(_Stream)
+_shown = msgspec.json.Decoder(_Shown)
+_error = msgspec.json.Decoder(_Error)
+_input = msgspec.json.Decoder(_Input)
+_status = msgspec.json.Decoder(_Status)
+_reply = msgspec.json.Decoder(Reply)
+_metadata = msgspec.json.Decoder(_Metadata)
+_variables = msgspec.json.Decoder(_Variables)
+
+
+def piece_of(kind: str, content: bytes) -> Piece | None:
+    """The piece of output that a message is; None for those that are something else, or nothing."""
+    try:
+        match kind:
+            case "stream":
+                said = _stream.decode(content)
+                stream = PieceKind.STDERR if said.name == "stderr" else PieceKind.STDOUT
+                return Piece(kind=stream, text=said.text)
+            case "display_data" | "execute_result" | "update_display_data":
+                return _shown_piece(kind, _shown.decode(content))
+            case "clear_output":
+                return Piece(kind=PieceKind.CLEAR)
+            case "error":
+                return Piece(kind=PieceKind.ERROR, error=_raised(_error.decode(content)))
+    except msgspec.MsgspecError:
+        pass
+    return None
+
+
+def _shown_piece(kind: str, shown: _Shown) -> Piece:
+    data = {mime: value if isinstance(value, str) else _json(value) for mime, value in shown.data.items()}
+    display = Display(
+        data=data,
+        metadata=_json(shown.metadata),
+        display_id=str(shown.transient.get("display_id", "")),
+        is_result=kind == "execute_result",
+    )
+    return Piece(kind=PieceKind.UPDATE if kind == "update_display_data" else PieceKind.DISPLAY, display=display)
+
+
+def _json(value: object) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def _raised(error: _Error) -> CellError:
+    traceback = _COLOURS.sub("", "\n".join(error.traceback))
+    return CellError(name=error.ename, message=_COLOURS.sub("", error.evalue), traceback=traceback)
+
+
+def execution_count(content: bytes) -> int:
+    """Of an execute_input."""
+    try:
+        return _input.decode(content).execution_count
+    except msgspec.MsgspecError:
+        return 0
+
+
+def execution_state(content: bytes) -> str:
+    """Of a status."""
+    try:
+        return _status.decode(content).execution_state
+    except msgspec.MsgspecError:
+        return ""
+
+
+def reply(content: bytes) -> Reply:
+    """Of an execute_reply."""
+    try:
+        return _reply.decode(content)
+    except msgspec.MsgspecError:
+        return Reply()
+
+
+def receipt(metadata: bytes) -> tuple[Names, str]:
+    """What the guest says that the cell did to its names, and where it stands now."""
+    try:
+        told = _metadata.decode(metadata).workbench
+    except msgspec.MsgspecError:
+        return Names(), ""
+    names = Names(
+        added=_bounded(told.added),
+        removed=_bounded(told.removed),
+        rebound=_bounded(told.rebound),
+        more=max(0, min(told.more, 2**31)),
+    )
+    return names, told.cwd[:_MOST_PATH]
+
+
+def _bounded(names: list[str]) -> tuple[str, ...]:
+    return tuple(name[:_MOST_NAME] for name in names[:_MOST_NAMES])
+
+
+def variables(content: bytes, most: int) -> tuple[Variable, ...]:
+    """Of our own variables reply."""
+    try:
+        return tuple(_variables.decode(content).variables[:most])
+    except msgspec.MsgspecError:
+        return ()

@@ -1,0 +1,158 @@
+"""Starts Jupyter kernels in sandboxes: listening sockets of ours are passed in, so the guest never names a path."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import functools
+import os
+import secrets
+import shutil
+import socket
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import zmq
+
+from workbench.contracts.engine import Process, Sandbox
+from workbench.contracts.kernel import KernelStart, Turn
+from workbench.errors import KernelUnavailable
+from workbench.kernels.jupyter import JupyterKernel, Sockets
+from workbench.kernels.last_words import LastWords
+from workbench.kernels.relay import Relay
+from workbench.model.ids import KernelId, ProcessId, SandboxId
+from workbench.model.process import ProcessSpec
+from workbench_guest.kernel.flight_recorder import TOTAL_BYTES
+
+_CHANNELS = ("shell", "stdin", "control", "iopub")
+_BACKLOG = 8
+# A fork of a warm interpreter is up in milliseconds; a cold one, on the engine that isolates nothing, in seconds.
+_READY_TIMEOUT_S = 60.0
+# A pipe for what libraries and children print; the default would stop them at 64 KiB until we have read it.
+_PIPE_BYTES = 1024 * 1024
+_SET_PIPE_SIZE = 1031
+
+
+class JupyterLauncher:
+    """One per host; `folder` is the host's alone, and goes with it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._context: zmq.Context[Any] = zmq.Context()
+        self._context.set(zmq.MAX_SOCKETS, 65535)
+        self._doors: dict[tuple[SandboxId, KernelId], Relay] = {}
+        # However deep the folder lies, a socket below it has a short name.
+        self._reach = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+
+    async def start(self, sandbox: Sandbox, start: KernelStart) -> JupyterKernel:
+        """As the contract says."""
+        name = f"{sandbox.description.id}.{start.id}.{start.generation}"
+        place = self._folder / name
+        place.mkdir(mode=0o700)
+        short = f"/proc/self/fd/{self._reach}/{name}"
+        parts = _Parts(place, short)
+        try:
+            key = secrets.token_hex(16)
+            order = msgspec.json.encode({"key": key, "working_folder": start.working_folder})
+            spec = ProcessSpec(id=ProcessId(f"k-{start.id}-{start.generation}"), entry="kernel", payload=order)
+            process = await sandbox.start(spec, parts.passed)
+            parts.close_far()
+            words = LastWords(process, parts.readers, parts.memory)
+            key_of_door = (sandbox.description.id, start.id)
+            open_door = functools.partial(self._open_door, key_of_door)
+            kernel = JupyterKernel(process, Sockets(self._context, short, place), words, key, open_door)
+            parts.kept = True
+        finally:
+            parts.close()
+        await self._until_ready(kernel, process)
+        if (relay := self._doors.get(key_of_door)) is not None:
+            kernel.plug_into(relay)
+        return kernel
+
+    def _open_door(self, key: tuple[SandboxId, KernelId], turn: Turn) -> Relay:
+        relay = Relay(self._context, self._folder / f"{key[0]}.{key[1]}", turn)
+        self._doors[key] = relay
+        return relay
+
+    def forget(self, sandbox: SandboxId) -> None:
+        """As the contract says."""
+        for key in [key for key in self._doors if key[0] == sandbox]:
+            self._doors.pop(key).close()
+            shutil.rmtree(self._folder / f"{key[0]}.{key[1]}", ignore_errors=True)
+
+    async def _until_ready(self, kernel: JupyterKernel, process: Process) -> None:
+        try:
+            async with asyncio.timeout(_READY_TIMEOUT_S):
+                ready = await kernel.ready()
+        except BaseException as problem:
+            await asyncio.shield(kernel.aclose())
+            if isinstance(problem, TimeoutError):
+                raise KernelUnavailable(f"the kernel did not come up in {_READY_TIMEOUT_S:.0f} s") from None
+            raise
+        if not ready:
+            said = await kernel.last_said()
+            await kernel.aclose()
+            end = await process.wait()
+            how = end.reason or (f"signal {end.signal}" if end.signal else f"exit code {end.code}")
+            limits = "".join(f"; {limit.value}" for limit in end.limits)
+            raise KernelUnavailable(f"the kernel ended while it started: {how}{limits}{said}")
+
+    async def aclose(self) -> None:
+        """As the contract says."""
+        for sandbox, _ in list(self._doors):
+            self.forget(sandbox)
+        os.close(self._reach)
+        await asyncio.to_thread(self._context.destroy, 0)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+class _Parts:
+    """What is made for one kernel: four listening sockets, two pipes, memory for the last words."""
+
+    def __init__(self, place: Path, short: str) -> None:
+        self.kept = False
+        self._place = place
+        self._far: list[int] = []
+        self.passed: list[int] = []
+        self.readers: list[int] = []
+        self.memory = 0
+        try:
+            for name in _CHANNELS:
+                with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC) as listening:
+                    listening.bind(f"{short}/{name}")
+                    listening.listen(_BACKLOG)
+                    self._far.append(listening.detach())
+            self.passed = [*self._far]
+            for _ in ("stdout", "stderr"):
+                reader, writer = os.pipe2(os.O_CLOEXEC)
+                self.readers.append(reader)
+                self._far.append(writer)
+                self.passed += [reader, writer]
+                with contextlib.suppress(OSError):
+                    _widen(reader)
+            self.memory = os.memfd_create("last words", os.MFD_CLOEXEC)
+            self.passed.append(self.memory)
+            os.ftruncate(self.memory, TOTAL_BYTES)
+        except BaseException:
+            self.close()
+            raise
+
+    def close_far(self) -> None:
+        """What only the guest has from now on."""
+        while self._far:
+            os.close(self._far.pop())
+
+    def close(self) -> None:
+        """Everything, unless a kernel keeps it."""
+        self.close_far()
+        if not self.kept:
+            for descriptor in (*self.readers, *filter(None, (self.memory,))):
+                os.close(descriptor)
+            shutil.rmtree(self._place, ignore_errors=True)
+
+
+def _widen(pipe: int) -> None:
+    fcntl.fcntl(pipe, _SET_PIPE_SIZE, _PIPE_BYTES)

@@ -1,0 +1,289 @@
+"""The door for notebooks: sockets of the host's that JupyterLab, a console or any jupyter_client may join.
+
+It stands between them and the kernel, so that a stuck visitor stops nobody: what a visitor does not take is dropped for
+that visitor alone. It outlives the kernel's memories; each has a key of its own, which visitors never learn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import secrets
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+import zmq
+
+from workbench.contracts.kernel import AttachPoint, Turn
+from workbench.errors import Cancelled, InvalidRequest
+from workbench.kernels import events
+from workbench.kernels.channel import ZmqChannel, make_socket
+from workbench.kernels.messages import Message, Signer, parse
+
+# The ports of a connection file; with ipc they are the ends of file names.
+_PORTS = {"shell": 1, "iopub": 2, "stdin": 3, "control": 4, "hb": 5}
+_MOST_PATH = 107
+# Messages that wait for one visitor; more are dropped for it.
+_HIGH_WATER_MARK = 1000
+# Whom an answer belongs to; the oldest are forgotten.
+_MOST_KNOWN = 10_000
+# With the reply in hand, for the idle that follows it, and the reverse.
+_OTHER_HALF_S = 5.0
+_KEPT = "this kernel belongs to a workbench session, which keeps it; end it by `workbench sessions rm`"
+
+
+class Plugged(Protocol):
+    """The kernel of the moment."""
+
+    signer: Signer
+
+    def pass_on(self, channel: str, frames: list[bytes]) -> None:
+        """To the kernel."""
+
+    async def interrupt(self) -> None:
+        """As the contract says."""
+
+
+class _Request:
+    """One message of a visitor's, until it is answered."""
+
+    def __init__(self, route: list[bytes], header: bytes) -> None:
+        self.route = route
+        self.header = header
+        self.answered = asyncio.Event()
+        self.idle = asyncio.Event()
+
+
+class Relay:
+    """One per kernel that somebody attached to; `place` is a folder of the host's alone."""
+
+    def __init__(self, context: zmq.Context[Any], place: Path, turn: Turn) -> None:
+        self._signer = Signer(secrets.token_hex(32))
+        self._turn = turn
+        self._place = place
+        self._kernel: Plugged | None = None
+        self._known: OrderedDict[str, _Request] = OrderedDict()
+        self._turns: set[asyncio.Task[None]] = set()
+        place.mkdir(mode=0o700, exist_ok=True)
+        self._channels: dict[str, ZmqChannel] = {}
+        try:
+            self._open(context)
+        except BaseException:
+            self.close()
+            raise
+        self.point = self._describe()
+
+    def _open(self, context: zmq.Context[Any]) -> None:
+        longest = f"{self._place}/door-{max(_PORTS.values())}"
+        if len(longest.encode()) > _MOST_PATH:
+            raise InvalidRequest(
+                f"no socket can have a name as long as {longest}; choose a shorter WORKBENCH_DATA_DIR to attach"
+            )
+        takes: dict[str, Callable[[list[bytes]], None]] = {
+            "shell": self._on_shell,
+            "control": self._on_control,
+            "stdin": self._on_stdin,
+            "iopub": self._on_subscription,
+            "hb": self._on_heartbeat,
+        }
+        for name, take in takes.items():
+            kind = zmq.XPUB if name == "iopub" else zmq.ROUTER
+            socket = make_socket(context, kind, LINGER=0, SNDHWM=_HIGH_WATER_MARK)
+            if kind == zmq.ROUTER:
+                socket.setsockopt(zmq.ROUTER_HANDOVER, 1)
+            else:
+                # Every visitor's subscription is told, not only the first.
+                socket.setsockopt(zmq.XPUB_VERBOSE, 1)
+            socket.bind(f"ipc://{self._place}/door-{_PORTS[name]}")
+            self._channels[name] = ZmqChannel(socket, take)
+
+    def _describe(self) -> AttachPoint:
+        info: dict[str, str | int] = {
+            "transport": "ipc",
+            "ip": f"{self._place}/door",
+            "key": self._signer.key,
+            "signature_scheme": "hmac-sha256",
+            "kernel_name": "workbench",
+            **{f"{name}_port": port for name, port in _PORTS.items()},
+        }
+        path = self._place / "kernel.json"
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        with open(descriptor, "w", encoding="utf-8") as file:
+            json.dump(info, file, indent=2)
+        return AttachPoint(connection_file=str(path), info=info)
+
+    # The kernel of the moment
+
+    def plug(self, kernel: Plugged) -> None:
+        """A new memory."""
+        self._kernel = kernel
+        self._tell_all("status", {"execution_state": "idle"})
+
+    def unplug(self) -> None:
+        """The memory is gone; what visitors wait for will not come from it."""
+        self._kernel = None
+        for request in self._known.values():
+            if not request.answered.is_set():
+                content = {"status": "error", "ename": "DeadKernel", "evalue": "the kernel ended", "traceback": []}
+                self._reply("shell", request, "execute_reply", content)
+                self._tell_all("status", {"execution_state": "idle"}, request.header)
+            request.answered.set()
+            request.idle.set()
+        self._tell_all("status", {"execution_state": "restarting"})
+
+    def knows(self, request: str) -> bool:
+        """Whether a visitor asked that."""
+        return request in self._known
+
+    def publish(self, message: Message, topics: list[bytes]) -> None:
+        """Let all visitors see what the kernel told."""
+        self._channels["iopub"].send([*topics, *self._resigned(message.frames, self._signer)])
+        request = self._known.get(message.parent) if message.kind == "status" else None
+        if request is not None and events.execution_state(message.content) == "idle":
+            request.idle.set()
+
+    def answer(self, channel: str, message: Message) -> None:
+        """To the visitor that asked."""
+        request = self._known.get(message.parent)
+        if request is not None:
+            if channel != "stdin":
+                request.answered.set()
+            self._channels[channel].send([*request.route, *self._resigned(message.frames, self._signer)])
+
+    @staticmethod
+    def _resigned(frames: list[bytes], signer: Signer) -> list[bytes]:
+        delimiter, _, *rest = frames
+        return [delimiter, signer.signature(rest[:4]), *rest]
+
+    # What visitors ask
+
+    def _take(self, frames: list[bytes]) -> tuple[_Request, Message] | None:
+        message = parse(frames)
+        # BARRIER: whoever can reach the socket must also know the key; held by tests/kernel/test_attach.py.
+        if message is None or not self._signer.signed_by_us(message):
+            return None
+        route = frames[: len(frames) - len(message.frames)]
+        request = _Request(route, message.frames[2])
+        self._known[message.request] = request
+        while len(self._known) > _MOST_KNOWN:
+            self._known.popitem(last=False)
+        return request, message
+
+    def _on_shell(self, frames: list[bytes]) -> None:
+        taken = self._take(frames)
+        if taken is None:
+            return
+        request, message = taken
+        if message.kind == "shutdown_request":
+            self._refuse_shutdown("shell", request)
+        elif message.kind == "execute_request":
+            running = asyncio.create_task(self._run(request, message), name="an attached notebook's cell")
+            self._turns.add(running)
+            running.add_done_callback(self._turns.discard)
+        else:
+            self._pass_on("shell", request, message)
+
+    async def _run(self, request: _Request, message: Message) -> None:
+        """A cell of a visitor's waits for its turn like any other, and has no limit but an interrupt."""
+        try:
+            async with self._turn(_first_line(message.content)):
+                self._pass_on("shell", request, message)
+                await _either(request.answered, request.idle)
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(_OTHER_HALF_S):
+                        await request.answered.wait()
+                        await request.idle.wait()
+        except Cancelled:
+            self._reply("shell", request, "execute_reply", {"status": "aborted"})
+            self._tell_all("status", {"execution_state": "idle"}, request.header)
+
+    def _on_control(self, frames: list[bytes]) -> None:
+        taken = self._take(frames)
+        if taken is None:
+            return
+        request, message = taken
+        match message.kind:
+            case "interrupt_request" if self._kernel is not None:
+                self._later(self._interrupt(self._kernel.interrupt, request))
+            case "shutdown_request":
+                self._refuse_shutdown("control", request)
+            case _:
+                self._pass_on("control", request, message)
+
+    async def _interrupt(self, interrupt: Callable[[], Awaitable[None]], request: _Request) -> None:
+        self._tell_all("status", {"execution_state": "busy"}, request.header)
+        await interrupt()
+        self._reply("control", request, "interrupt_reply", {"status": "ok"})
+        self._tell_all("status", {"execution_state": "idle"}, request.header)
+
+    def _later(self, work: Any) -> None:
+        task = asyncio.create_task(work)
+        self._turns.add(task)
+        task.add_done_callback(self._turns.discard)
+
+    def _refuse_shutdown(self, channel: str, request: _Request) -> None:
+        content = {"status": "error", "ename": "NotAllowed", "evalue": _KEPT, "traceback": [], "restart": False}
+        self._reply(channel, request, "shutdown_reply", content)
+
+    def _on_stdin(self, frames: list[bytes]) -> None:
+        message = parse(frames)
+        if message is not None and self._signer.signed_by_us(message) and self._kernel is not None:
+            self._kernel.pass_on("stdin", self._resigned(message.frames, self._kernel.signer))
+
+    def _on_heartbeat(self, frames: list[bytes]) -> None:
+        if self._kernel is not None:
+            self._channels["hb"].send(frames)
+
+    def _on_subscription(self, frames: list[bytes]) -> None:
+        if frames[0][:1] == b"\x01":
+            topic = frames[0][1:]
+            _, message = self._signer.request("iopub_welcome", {"subscription": topic.decode("utf-8", "replace")})
+            self._channels["iopub"].send([topic, *message] if topic else message)
+
+    def _pass_on(self, channel: str, request: _Request, message: Message) -> None:
+        if self._kernel is None:
+            self._reply(channel, request, message.kind.replace("_request", "_reply"), {"status": "aborted"})
+        else:
+            self._kernel.pass_on(channel, self._resigned(message.frames, self._kernel.signer))
+
+    def _reply(self, channel: str, request: _Request, kind: str, content: dict[str, Any]) -> None:
+        _, frames = self._signer.request(kind, content, request.header)
+        request.answered.set()
+        self._channels[channel].send([*request.route, *frames])
+
+    def _tell_all(self, kind: str, content: dict[str, Any], parent: bytes = b"{}") -> None:
+        _, frames = self._signer.request(kind, content, parent)
+        self._channels["iopub"].send([kind.encode(), *frames])
+
+    def close(self) -> None:
+        """Visitors find nobody any more. May be called twice."""
+        for task in list(self._turns):
+            task.cancel()
+        for channel in self._channels.values():
+            channel.close()
+
+
+async def _either(*events_: asyncio.Event) -> None:
+    waits = [asyncio.ensure_future(event.wait()) for event in events_]
+    try:
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()
+
+
+class _Code(msgspec.Struct):
+    code: str = ""
+
+
+def _first_line(content: bytes) -> str:
+    try:
+        lines = msgspec.json.decode(content, type=_Code).code.strip().splitlines()
+    except msgspec.MsgspecError:
+        return ""
+    return lines[0][:200] if lines else ""

@@ -1,0 +1,140 @@
+"""ipykernel's kernel, where it differs for an agent: interrupts that reach an await, refused input, receipts."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import mmap
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+from ipykernel.ipkernel import IPythonKernel
+from IPython.core.error import StdinNotImplementedError
+from traitlets import Type
+
+from workbench_guest.kernel import flight_recorder, names, variables
+from workbench_guest.kernel.shell import WorkbenchShell
+
+NO_INPUT = "input() is not available: nobody can type into this session. Put the value into the code instead."
+EXIT_NOTE = "[sandbox] exit() ended this cell; the session and its variables live on.\n"
+# Under which a reply's metadata has what the host makes a receipt of.
+METADATA = "workbench"
+
+
+class NoSubshells:
+    """Stands where stock has a thread for cells beside the running one: false, but it knows the main thread."""
+
+    def __init__(self) -> None:
+        self.parent_thread = threading.main_thread()
+
+    def __bool__(self) -> bool:
+        return False
+
+
+class WorkbenchKernel(IPythonKernel):
+    """Built in the zygote, without sockets; `life` gives it those of its fork."""
+
+    shell_class = Type(WorkbenchShell)
+    # Stock sleeps here so that readers see output before the reply; ours waits for both.
+    _execute_sleep = 0.0
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.shell_handlers["workbench_variables_request"] = self.variables_request
+        self._changes: dict[str, Any] = {}
+        self.memory: mmap.mmap | None = None
+        """shared with the host"""
+
+    @property
+    def _supports_kernel_subshells(self) -> bool:
+        return False
+
+    async def execute_request(self, stream: Any, ident: Any, parent: Any) -> None:
+        """As stock; noted first where no crash can undo it."""
+        if self.memory is not None:
+            flight_recorder.note_request(self.memory, parent["header"]["msg_id"])
+        await super().execute_request(stream, ident, parent)
+
+    async def do_execute(self, code: str, silent: bool, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        """As stock, and look at the names before and after."""
+        assert self.shell is not None
+        before = names.Before(self._names())
+        self.shell.exit_code = None
+        reply: dict[str, Any] = await super().do_execute(code, silent, *args, **kwargs)
+        # What was asked to stop has stopped: a late interrupt must not cost the reply.
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+        if reply.get("ename") == "SystemExit":
+            reply = self._left(reply)
+        try:
+            self._changes = before.changes(self._names(), code)
+        except Exception:  # noqa: BLE001  the agent's objects may raise at anything; the cell's own result stands
+            self._changes = {}
+        return reply
+
+    def _left(self, reply: dict[str, Any]) -> dict[str, Any]:
+        """exit() and sys.exit(): the cell is over, successfully unless it said otherwise."""
+        assert self.shell is not None
+        sys.stderr.write(EXIT_NOTE)
+        code = self.shell.exit_code
+        if code is None or code == 0:
+            count = reply["execution_count"]
+            return {"status": "ok", "execution_count": count, "user_expressions": {}, "payload": []}
+        text = f"SystemExit: {code}"
+        self.shell._showtraceback(SystemExit, SystemExit(code), [text])  # noqa: SLF001  stock's own way to send it
+        return {**reply, "traceback": [text], "evalue": str(code)}
+
+    def _names(self) -> dict[str, Any]:
+        assert self.shell is not None
+        return names.visible(self.shell.user_ns, self.shell.user_ns_hidden)
+
+    def finish_metadata(self, parent: Any, metadata: dict[str, Any], reply_content: dict[str, Any]) -> dict[str, Any]:
+        """As stock, with what a receipt needs."""
+        done: dict[str, Any] = super().finish_metadata(parent, metadata, reply_content)
+        done[METADATA] = {**self._changes, "cwd": _working_folder()}
+        self._changes = {}
+        return done
+
+    async def variables_request(self, stream: Any, ident: Any, parent: Any) -> None:
+        """Our own message: the names of the memory as a table."""
+        most = int(parent["content"].get("most", 500))
+        content = {"status": "ok", "variables": variables.described(self._names(), most)}
+        assert self.session is not None
+        self.session.send(stream, "workbench_variables_reply", content, parent, ident=ident)
+
+    def raw_input(self, prompt: str = "") -> str:
+        """As stock for a notebook that allows it; else a message that says what to do."""
+        if not self._allow_stdin:
+            raise StdinNotImplementedError(NO_INPUT)
+        return str(super().raw_input(prompt))
+
+    def getpass(self, prompt: str = "", stream: Any = None, **kwargs: Any) -> str:
+        """The same."""
+        if not self._allow_stdin:
+            raise StdinNotImplementedError(NO_INPUT.replace("input()", "getpass()"))
+        return str(super().getpass(prompt, stream, **kwargs))
+
+    @contextlib.contextmanager
+    def _cancel_on_sigint(self, future: asyncio.Future[Any]) -> Iterator[None]:
+        """Stock's handler does not wake the loop, so an awaiting cell never hears of it."""
+        loop = asyncio.get_running_loop()
+
+        def cancel(_number: int, _frame: object) -> None:
+            loop.call_soon_threadsafe(future.cancel)
+
+        before = signal.signal(signal.SIGINT, cancel)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+
+def _working_folder() -> str:
+    try:
+        return os.getcwd()
+    except OSError:
+        return ""

@@ -1,0 +1,293 @@
+"""The life of a kernel in two halves: built once in the zygote, given sockets and threads in every fork."""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import io
+import json
+import logging
+import mmap
+import os
+import signal
+import sys
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import ipykernel.ipkernel
+import zmq
+from ipykernel.control import ControlThread
+from ipykernel.kernelapp import IPKernelApp
+from IPython.core.profiledir import ProfileDir
+from jupyter_client.session import Session
+from tornado.ioloop import IOLoop
+from traitlets.config import Config
+from zmq.eventloop.zmqstream import ZMQStream
+
+from workbench_guest import afterfork
+from workbench_guest.kernel import shell as shell_module
+from workbench_guest.kernel.flight_recorder import TOTAL_BYTES, FlightRecorder
+from workbench_guest.kernel.kernel import NoSubshells, WorkbenchKernel
+from workbench_guest.kernel.streams import HIGH_WATER_MARK, Printed, Publisher
+
+# The host subscribes as soon as it has connected, which it does while we start.
+_SUBSCRIBED_TIMEOUT_MS = 20_000
+# Run once before the first fork, for what Python and IPython build on first use: compilers, formatters, tracebacks.
+_REHEARSAL = (
+    "1 + 1",
+    "print('x')",
+    "import asyncio; await asyncio.sleep(0)",
+    "%time 1",
+    "undefined_name",
+    "def f():\n    return {}['x']\nf()",
+    "exit()",
+)
+_WITH_PANDAS = (
+    "import pandas as pd, numpy as np; pd.DataFrame({'a': np.arange(3), 'b': list('xyz')})",
+    "pd.DataFrame({'a': [1, 2], 'b': [3., 4.]}).groupby('a').mean().describe()",
+)
+_WITH_PYPLOT = ("import matplotlib.pyplot as plt; plt.plot([1, 2]); plt.show()",)
+
+
+class _Folder(ProfileDir):
+    """A profile folder that is not made before someone writes into it."""
+
+    def check_dirs(self) -> None:
+        """Nothing: stock makes six folders here."""
+
+
+class App(IPKernelApp):
+    """Never launched: extensions and magics ask the singleton what kernel they are in."""
+
+    def init_crash_handler(self) -> None:
+        """Nothing: the zygote's own errors are the host's to hear of."""
+
+
+class _Nowhere:
+    """A socket for the rehearsal: what is sent to it is gone."""
+
+    def send_multipart(self, *_: Any, **__: Any) -> None:
+        """Nothing."""
+
+
+def build() -> WorkbenchKernel:
+    """In the zygote, once, with one thread: everything that needs no socket."""
+    home = os.environ.get("HOME", "/home/user")
+    config = Config()
+    config.HistoryManager.enabled = False
+    config.ProfileDir.location = f"{home}/.ipython/profile_default"
+    # A debugger's warning about the interpreter that we chose.
+    os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"
+    app = App.instance(config=config, log=logging.getLogger("ipykernel"))
+    app.log.setLevel(logging.CRITICAL)
+    app.session = Session(parent=app, key=b"rehearsal")
+    profile = _Folder(parent=app)
+    nowhere = _Nowhere()
+    with _few_modules():
+        kernel = WorkbenchKernel.instance(
+            parent=app,
+            session=app.session,
+            iopub_socket=nowhere,
+            profile_dir=profile,
+            shell_channel_thread=NoSubshells(),
+            log=app.log,
+            user_ns={},
+        )
+    app.kernel, app.profile_dir = kernel, profile
+    app.init_shell()
+    app.init_pdb()
+    _attach_pyplot()
+    shell_module.keep_quiet_about_leaving()
+    _rehearse(kernel)
+    return kernel
+
+
+@contextlib.contextmanager
+def _few_modules() -> Any:
+    """Stock's constructor walks over all modules, for a debugger, and would copy a page of each into every fork."""
+
+    class _Sys:
+        modules: ClassVar[dict[str, Any]] = {}
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(sys, name)
+
+    module: Any = ipykernel.ipkernel
+    module.sys = _Sys()
+    try:
+        yield
+    finally:
+        module.sys = sys
+
+
+def _attach_pyplot() -> None:
+    """pyplot was imported before there was a shell; what it does on import in a notebook is done now."""
+    if (pyplot := sys.modules.get("matplotlib.pyplot")) is None:
+        return
+    pyplot.switch_backend("module://matplotlib_inline.backend_inline")
+    from matplotlib_inline import backend_inline
+
+    backend_inline._enable_matplotlib_integration()  # noqa: SLF001  what its own import would have called
+
+
+def _rehearse(kernel: WorkbenchKernel) -> None:
+    cells = [*_REHEARSAL]
+    if "pandas" in sys.modules:
+        cells += _WITH_PANDAS
+    if "matplotlib.pyplot" in sys.modules:
+        cells += _WITH_PYPLOT
+    shell = kernel.shell
+    assert shell is not None
+    before = set(shell.user_ns)
+    loop = IOLoop(make_current=False)
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        for cell in cells:
+            loop.run_sync(lambda cell=cell: kernel.do_execute(cell, False, True))
+    loop.close(all_fds=True)
+    for name in set(shell.user_ns) - before:
+        del shell.user_ns[name]
+    _forget(shell)
+
+
+def _forget(shell: Any) -> None:
+    """Nothing of the rehearsal is to be seen: counters, In, Out, the last exception."""
+    shell.reset(new_session=True)
+    shell.execution_count = 1
+    for name in ("last_type", "last_value", "last_traceback", "last_exc"):
+        if hasattr(sys, name):
+            delattr(sys, name)
+    shell.last_execution_result = None
+    shell.last_execution_succeeded = True
+    if (fonts := sys.modules.get("matplotlib.font_manager")) is not None:
+        # Open files: a fork would close their numbers when those mean other files.
+        vars(fonts)["_get_font"].cache_clear()
+
+
+@dataclass(frozen=True, slots=True)
+class Descriptors:
+    """What the host passes: listening sockets, pipes for descriptors 1 and 2, memory for what is printed last."""
+
+    shell: int
+    stdin: int
+    control: int
+    iopub: int
+    stdout_read: int
+    stdout_write: int
+    stderr_read: int
+    stderr_write: int
+    recorder: int
+
+
+class Life:
+    """One kernel in one fork. `prepare` costs most of the time and needs nothing of the host's."""
+
+    def __init__(self, kernel: WorkbenchKernel) -> None:
+        self.kernel = kernel
+        self._session: Any = kernel.session
+
+    def prepare(self) -> None:
+        """Sockets that are not bound yet, and their loops."""
+        kernel: Any = self.kernel
+        context: zmq.Context[Any] = zmq.Context()
+        kernel.session.pid = os.getpid()
+        kernel.session.session = str(uuid.uuid4())
+        kernel.ident = str(uuid.uuid4())
+        self._sockets = {name: context.socket(zmq.ROUTER) for name in ("shell", "stdin", "control")}
+        self._sockets["iopub"] = context.socket(zmq.XPUB)
+        for name, socket in self._sockets.items():
+            socket.linger = 1000
+            if name != "iopub":
+                socket.router_handover = 1
+        # BARRIER: stock drops output when its reader is slow; held by tests/kernel/test_floods.py.
+        self._sockets["iopub"].setsockopt(zmq.XPUB_NODROP, 1)
+        self._sockets["iopub"].sndhwm = HIGH_WATER_MARK
+        self._loop = IOLoop()
+        self._publisher = Publisher(self._sockets["iopub"], kernel.session)
+        self._control = ControlThread(daemon=True)
+
+    def begin(self, payload: bytes, passed: Sequence[int]) -> None:
+        """Take the host's descriptors and be ready for cells."""
+        order = json.loads(payload)
+        descriptors = Descriptors(*passed)
+        self._session.key = order["key"].encode()
+        self._move_into(order["working_folder"])
+        for name, socket in self._sockets.items():
+            socket.setsockopt(zmq.USE_FD, getattr(descriptors, name))
+            # The name is only what the socket is called; it listens already.
+            socket.bind(f"ipc://@{name}")
+        self._take_over_streams(descriptors)
+        self._give_sockets()
+        self._until_subscribed()
+        self._publisher.start()
+        self._control.start()
+
+    def _move_into(self, folder: str) -> None:
+        with contextlib.suppress(OSError):
+            os.makedirs(folder, exist_ok=True)
+        os.chdir(folder)
+        sys.path[0:0] = [""] if "" not in sys.path else []
+        sys.argv = [""]
+        home = os.environ.get("HOME", "/home/user")
+        shell = self.kernel.shell
+        assert shell is not None
+        shell.ipython_dir = f"{home}/.ipython"
+        shell.init_environment()
+        # The backend that was attached before the fork, for every library that looks for it.
+        os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
+
+    def _take_over_streams(self, descriptors: Descriptors) -> None:
+        # Where the interpreter's own last words go: read by the host, also after we are gone.
+        last_words = os.dup(2)
+        os.set_inheritable(last_words, False)
+        os.dup2(descriptors.stdout_write, 1)
+        os.dup2(descriptors.stderr_write, 2)
+        os.close(descriptors.stdout_write)
+        os.close(descriptors.stderr_write)
+        afterfork.refresh()
+        faulthandler.enable(os.fdopen(last_words, "w", buffering=1, closefd=False))
+        session = self.kernel.session
+        memory = self.kernel.memory = mmap.mmap(descriptors.recorder, TOTAL_BYTES)
+        os.close(descriptors.recorder)
+        readers = {"stdout": descriptors.stdout_read, "stderr": descriptors.stderr_read}
+        out, err = (
+            Printed(session, self._publisher, name, reader, FlightRecorder(memory, name))
+            for name, reader in readers.items()
+        )
+        self._publisher.watch(out)
+        self._publisher.watch(err)
+        sys.stdout, sys.stderr = out, err
+        self.kernel._stdout, self.kernel._stderr = out, err  # noqa: SLF001  as stock's constructor has it
+
+    def _give_sockets(self) -> None:
+        kernel: Any = self.kernel
+        publisher = self._publisher
+        shell = kernel.shell
+        assert shell is not None
+        iopub = publisher.background_socket
+        kernel.iopub_thread, kernel.iopub_socket = publisher, iopub
+        kernel.stdin_socket = self._sockets["stdin"]
+        kernel.control_thread = self._control
+        kernel.shell_stream = ZMQStream(self._sockets["shell"], self._loop)
+        kernel.control_stream = ZMQStream(self._sockets["control"], self._control.io_loop)
+        for part in (shell.displayhook, shell.display_pub):
+            part.session, part.pub_socket = kernel.session, iopub
+        shell.displayhook.topic = kernel._topic("execute_result")  # noqa: SLF001
+        app = kernel.parent
+        app.iopub_thread, app.iopub_socket, app.session = publisher, iopub, kernel.session
+
+    def _until_subscribed(self) -> None:
+        """Not one message may leave before the host listens: it would go nowhere."""
+        socket = self._sockets["iopub"]
+        if not socket.poll(_SUBSCRIBED_TIMEOUT_MS):
+            raise SystemExit("the host does not listen")
+        socket.recv()
+
+    def run(self) -> int:
+        """Serve until told to shut down."""
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        self._loop.make_current()
+        self.kernel.start()
+        self._loop.start()
+        return 0

@@ -1,0 +1,170 @@
+"""IPython's shell, where it differs for an agent: `!cmd` without a terminal, exit() that ends the cell, tracebacks."""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import io
+import os
+import select
+import subprocess
+import sys
+import time
+import traceback
+import types
+import warnings
+from typing import IO, Any
+
+from ipykernel.zmqshell import ZMQInteractiveShell
+from IPython.core.autocall import IPyAutocall
+
+_OURS = os.path.dirname(os.path.dirname(__file__)) + os.sep
+_CHUNK = 64 * 1024
+# What a command's last words may take to arrive after it has ended.
+_LINGER_S = 0.02
+# An interrupted command has had its signal already; what ignores it is killed.
+_INTERRUPT_GRACE_S = 1.0
+_SUGGESTING = (NameError, AttributeError, ImportError)
+
+
+class EndCell(IPyAutocall):
+    """`exit` and `quit`: with or without parentheses they end the cell they stand in, and nothing else."""
+
+    rewrite = False
+
+    def __call__(self, code: object = None, *_: object) -> None:
+        """As sys.exit."""
+        raise SystemExit(code)
+
+
+class WorkbenchShell(ZMQInteractiveShell):
+    """One per memory."""
+
+    exit_code: object = None
+    """what the cell gave to exit() or sys.exit(), while its reply is made"""
+
+    def init_ipython_dir(self, ipython_dir: Any) -> None:  # noqa: ARG002
+        """Where the agent's home will be; stock looks for it now, and makes another one if it is not there yet."""
+        self.ipython_dir = os.path.join(os.environ.get("HOME", "/home/user"), ".ipython")
+
+    def init_user_ns(self) -> None:
+        """As stock, with our exit."""
+        super().init_user_ns()
+        leave = EndCell(self)
+        for name in ("exit", "quit"):
+            self.user_ns[name] = self.user_ns_hidden[name] = leave
+
+    def system_piped(self, cmd: str) -> None:
+        """`!cmd`: its output as it comes, both streams in one; in our group, so that an interrupt reaches it."""
+        command = self.var_expand(cmd, depth=1)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        process = subprocess.Popen(
+            [os.environ.get("SHELL", "/bin/sh"), "-c", command],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        assert process.stdout is not None
+        with process.stdout as pipe:
+            try:
+                _copy_until_ended(pipe, process)
+            except BaseException:
+                _end(process)
+                raise
+        self.user_ns["_exit_code"] = process.returncode
+        if self.system_raise_on_error and process.returncode != 0:
+            raise subprocess.CalledProcessError(process.returncode, cmd)
+
+    system = system_piped
+
+    def showtraceback(self, exc_tuple: Any = None, *args: Any, **kwargs: Any) -> None:
+        """As stock, except that leaving is no error to be shown."""
+        etype, value, _ = self._get_exc_info(exc_tuple)
+        if isinstance(value, SystemExit) and etype is SystemExit:
+            self.exit_code = value.code
+            self._last_traceback = []
+            return
+        super().showtraceback(exc_tuple, *args, **kwargs)
+
+    def _get_exc_info(self, exc_tuple: Any = None) -> tuple[Any, Any, Any]:
+        etype, value, tb = super()._get_exc_info(exc_tuple)
+        return etype, value, without_our_frames(tb)
+
+    def _showtraceback(self, etype: Any, evalue: Any, stb: list[str]) -> None:
+        hint = suggestion(evalue)
+        if hint and stb and hint not in stb[-1]:
+            stb = [*stb[:-1], f"{stb[-1]}{hint}"]
+        super()._showtraceback(etype, f"{evalue}{hint}", stb)
+
+
+def _copy_until_ended(pipe: IO[bytes], process: subprocess.Popen[bytes]) -> None:
+    """Until the command has ended and its output with it; one left in the background may keep the pipe open."""
+    decode = codecs.getincrementaldecoder("utf-8")(errors="replace").decode
+    ready = select.poll()
+    ready.register(pipe, select.POLLIN)
+    ended = False
+    while True:
+        if ready.poll(_LINGER_S * 1000):
+            data = os.read(pipe.fileno(), _CHUNK)
+            if not data:
+                process.wait()
+                break
+            sys.stdout.write(decode(data))
+        elif ended:
+            break
+        ended = ended or process.poll() is not None
+    if rest := decode(b"", True):
+        sys.stdout.write(rest)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + _INTERRUPT_GRACE_S
+    while process.poll() is None and time.monotonic() < deadline:
+        with contextlib.suppress(KeyboardInterrupt, subprocess.TimeoutExpired):
+            process.wait(0.05)
+    if process.poll() is None:
+        process.kill()
+        process.wait()
+
+
+def without_our_frames(tb: types.TracebackType | None) -> types.TracebackType | None:
+    """The same traceback without the frames of this package: the agent did not write them and cannot change them."""
+    frames = []
+    while tb is not None:
+        if not tb.tb_frame.f_code.co_filename.startswith(_OURS):
+            frames.append(tb)
+        tb = tb.tb_next
+    kept: types.TracebackType | None = None
+    for frame in reversed(frames):
+        kept = types.TracebackType(kept, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
+    return kept
+
+
+def suggestion(value: BaseException | None) -> str:
+    """What Python itself would add to the message: `. Did you mean: 'x'?`, or nothing.
+
+    IPython's own tracebacks leave it out.
+    """
+    if not isinstance(value, _SUGGESTING):
+        return ""
+    plain = f"{type(value).__name__}: {value}"
+    for line in reversed(_last_lines(value)):
+        if line.startswith(plain):
+            return line[len(plain) :]
+    return ""
+
+
+def _last_lines(value: BaseException) -> list[str]:
+    if sys.version_info >= (3, 12):
+        return "".join(traceback.TracebackException.from_exception(value).format_exception_only()).splitlines()
+    # Before 3.12 only the interpreter's own printer knows it.
+    said = io.StringIO()
+    with contextlib.redirect_stderr(said):
+        sys.__excepthook__(type(value), value, value.__traceback__)
+    return said.getvalue().splitlines()
+
+
+def keep_quiet_about_leaving() -> None:
+    """IPython warns that exit() is the way to leave; here it is not, and sys.exit() is as good."""
+    warnings.filterwarnings("ignore", message="To exit: use 'exit', 'quit', or Ctrl-D")

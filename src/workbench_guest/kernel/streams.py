@@ -1,0 +1,204 @@
+"""What the kernel prints, on its way out: nothing is dropped, and whoever prints faster than it leaves waits.
+
+Text of Python's own streams, and what libraries and child processes write to descriptors 1 and 2, in one order.
+"""
+
+from __future__ import annotations
+
+import codecs
+import itertools
+import os
+import select
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import zmq
+from ipykernel.iostream import IOPubThread, OutStream
+from zmq.eventloop.zmqstream import ZMQStream
+
+from workbench_guest.kernel.flight_recorder import RING_BYTES, FlightRecorder
+
+# One message holds at most this much text: the reader can begin before the writer has ended.
+_PIECE = 256 * 1024
+# Output that has not left yet; a cell that prints more waits for it, and can be interrupted meanwhile.
+_MOST_PENDING_BYTES = 8 * 1024 * 1024
+_MOST_PENDING_MESSAGES = 2000
+# Messages that libzmq holds for the host; each is at most a piece.
+HIGH_WATER_MARK = 32
+# Every wait is made of these, so that an interrupt gets through.
+_WAIT_S = 0.05
+# For a forked child's last display to leave.
+_CHILD_LINGER_MS = 3000
+# A host that takes nothing for this long is gone.
+_FLUSH_TIMEOUT_S = 60.0
+
+
+class Publisher(IOPubThread):
+    """The thread that sends. Started once its socket is bound."""
+
+    def __init__(self, socket: Any, session: Any) -> None:
+        self._pending_bytes = 0
+        self._pending_messages = 0
+        self._room = threading.Condition()
+        super().__init__(socket, pipe=True, session=session)
+
+    def _setup_pipe_in(self) -> None:
+        """What forked children display comes back to us. As stock, but on a name of this sandbox instead of a port."""
+        self._pipe_uuid = os.urandom(16)
+        self._pipe_name = f"ipc://@workbench-{os.urandom(8).hex()}"
+        pipe = self.socket.context.socket(zmq.PULL)
+        pipe.linger = 0
+        pipe.bind(self._pipe_name)
+        self._pipe_in = ZMQStream(pipe, self.io_loop)
+        self._pipe_in.on_recv(self._handle_pipe_msg)
+
+    def _setup_pipe_out(self) -> tuple[Any, Any]:
+        context: zmq.Context[Any] = zmq.Context()
+        pipe = context.socket(zmq.PUSH)
+        pipe.linger = _CHILD_LINGER_MS
+        pipe.connect(self._pipe_name)
+        return context, pipe
+
+    def send_multipart(self, msg: Any, *args: Any, **kwargs: Any) -> None:
+        """As stock, with a bound on what waits."""
+        if threading.current_thread() is self.thread or not self.thread.is_alive():
+            self._really_send(msg, *args, **kwargs)
+            return
+        size = sum(memoryview(part).nbytes for part in msg)
+        with self._room:
+            while self._pending_bytes > _MOST_PENDING_BYTES or self._pending_messages > _MOST_PENDING_MESSAGES:
+                self._room.wait(_WAIT_S)
+                if not self.thread.is_alive():
+                    return
+            self._pending_bytes += size
+            self._pending_messages += 1
+
+        def send() -> None:
+            try:
+                self._really_send(msg, *args, **kwargs)
+            finally:
+                with self._room:
+                    self._pending_bytes -= size
+                    self._pending_messages -= 1
+                    self._room.notify_all()
+
+        self.schedule(send)
+
+    def watch(self, stream: Printed) -> None:
+        """Have what is written to the stream's descriptor printed as it comes. Before the thread is started."""
+        self.io_loop.add_handler(stream.captured, lambda *_: stream.take_in(), self.io_loop.READ)
+
+
+class Printed(OutStream):
+    """sys.stdout or sys.stderr; `captured` is the reading end of the pipe that descriptor 1 or 2 writes to."""
+
+    def __init__(self, session: Any, publisher: Publisher, name: str, captured: int, recorder: FlightRecorder) -> None:
+        super().__init__(session, publisher, name, watchfd=False)
+        self._number = {"stdout": 1, "stderr": 2}[name]
+        self.captured = captured
+        self._recorder = recorder
+        os.set_blocking(captured, False)
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        self._texts: list[tuple[Any, str]] = []
+        self._held = 0
+        self._room = threading.Condition()
+        self._taking_in = threading.Lock()
+        self._poll = select.poll()
+        self._poll.register(captured, select.POLLIN)
+
+    def fileno(self) -> int:
+        """A real descriptor: what is written there is printed here."""
+        return self._number
+
+    def write(self, string: str) -> int:
+        """As stock, with a bound on what waits; by the descriptor in a forked child, where no thread sends."""
+        if not isinstance(string, str):
+            raise TypeError(f"write() argument must be str, not {type(string)}")
+        if not self._is_master_process():
+            _write_all(self._number, string.encode("utf-8", "surrogateescape"))
+            return len(string)
+        if self.pub_thread is None:
+            raise ValueError("I/O operation on closed file")
+        if self._taking_in.locked() or self._poll.poll(0):
+            # A child or a library has written before us, and comes before us.
+            self.take_in()
+        if len(string) <= _PIECE:
+            self._print(string)
+        else:
+            for start in range(0, len(string), _PIECE):
+                self._print(string[start : start + _PIECE])
+        return len(string)
+
+    def _print(self, text: str) -> None:
+        self._recorder.record(text.encode("utf-8", "surrogatepass"))
+        with self._buffer_lock:
+            self._texts.append((self.parent_header, text))
+            self._held += len(text)
+        if self._held >= _PIECE:
+            self._wait_for_room()
+        else:
+            self._schedule_flush()
+
+    def _wait_for_room(self) -> None:
+        """Have a full buffer sent; with several on their way, wait until they have left."""
+        if threading.current_thread() is self.pub_thread.thread:
+            self._flush()
+            return
+        self.pub_thread.schedule(self._flush)
+        with self._room:
+            while self._held > RING_BYTES and self.pub_thread.thread.is_alive():
+                self._room.wait(_WAIT_S)
+
+    def _flush(self) -> None:
+        """In the publisher's thread. Stock sends an empty buffer's nothing through two threads; most are empty."""
+        self._flush_pending = False
+        if self._texts:
+            super()._flush()
+            with self._room:
+                self._room.notify_all()
+
+    def _flush_buffers(self) -> Iterator[tuple[Any, str]]:
+        with self._buffer_lock:
+            texts, self._texts, self._held = self._texts, [], 0
+        for _, same in itertools.groupby(texts, key=lambda one: id(one[0])):
+            pieces = list(same)
+            data = "".join(text for _, text in pieces)
+            for start in range(0, len(data), _PIECE):
+                yield pieces[0][0], data[start : start + _PIECE]
+
+    def flush(self) -> None:
+        """As stock, with what the descriptor has taken so far; nothing to send costs nothing."""
+        if not self._is_master_process() or self.pub_thread is None:
+            return
+        if threading.current_thread() is self.pub_thread.thread or not self.pub_thread.thread.is_alive():
+            self._flush()
+        elif self._texts or self._taking_in.locked() or self._poll.poll(0):
+            self.pub_thread.schedule(self.take_in)
+            self.pub_thread.schedule(self._flush)
+            done = threading.Event()
+            self.pub_thread.schedule(done.set)
+            for _ in range(int(_FLUSH_TIMEOUT_S / _WAIT_S)):
+                if done.wait(_WAIT_S) or not self.pub_thread.thread.is_alive():
+                    return
+
+    def take_in(self) -> None:
+        """Print what the pipe holds now."""
+        taken = 0
+        with self._taking_in:
+            while taken < _MOST_PENDING_BYTES:
+                try:
+                    data = os.read(self.captured, _PIECE)
+                except BlockingIOError:
+                    return
+                taken += len(data)
+                if not data:
+                    return
+                if text := self._decoder.decode(data):
+                    self._print(text)
+
+
+def _write_all(number: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(number, view) :]
