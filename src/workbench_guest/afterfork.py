@@ -34,3 +34,12 @@ def _follow_tier() -> None:
     threadpoolctl: Any = sys.modules.get("threadpoolctl")
     if threadpoolctl is not None and wanted.isdigit() and int(wanted) > 1:
         threadpoolctl.threadpool_limits(int(wanted))
+
+
+def use_threads(count: int) -> None:
+    """A living process gets another tier: its pools, and the variables that its children will read."""
+    for name in (name for name in os.environ if name.endswith(("_NUM_THREADS", "_MAX_THREADS", "_CPU_COUNT"))):
+        os.environ[name] = str(count)
+    threadpoolctl: Any = sys.modules.get("threadpoolctl")
+    if threadpoolctl is not None:
+        threadpoolctl.threadpool_limits(count)

@@ -92,6 +92,10 @@ class Kernel(Protocol):
         """
         ...
 
+    async def use_threads(self, count: int) -> None:
+        """The sandbox has so many CPUs from now on: pools of threads follow, before the next cell at the latest."""
+        ...
+
     async def interrupt(self) -> None:
         """SIGINT to the kernel and everything it started in its own group. Nothing happens when it has ended."""
         ...

@@ -273,6 +273,11 @@ class JupyterKernel:
         finally:
             del self._replies[identity]
 
+    async def use_threads(self, count: int) -> None:
+        """As the contract says."""
+        _, frames = self.signer.request("workbench_threads_request", {"threads": count})
+        self._shell.send(frames)
+
     async def interrupt(self) -> None:
         """As the contract says."""
         await self._process.signal(signal.SIGINT)

@@ -16,6 +16,7 @@ from ipykernel.ipkernel import IPythonKernel
 from IPython.core.error import StdinNotImplementedError
 from traitlets import Type
 
+from workbench_guest import afterfork
 from workbench_guest.kernel import flight_recorder, names, variables
 from workbench_guest.kernel.shell import WorkbenchShell
 
@@ -45,6 +46,7 @@ class WorkbenchKernel(IPythonKernel):
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.shell_handlers["workbench_variables_request"] = self.variables_request
+        self.shell_handlers["workbench_threads_request"] = self.threads_request
         self._changes: dict[str, Any] = {}
         self.memory: mmap.mmap | None = None
         """shared with the host"""
@@ -105,6 +107,10 @@ class WorkbenchKernel(IPythonKernel):
         content = {"status": "ok", "variables": variables.described(self._names(), most)}
         assert self.session is not None
         self.session.send(stream, "workbench_variables_reply", content, parent, ident=ident)
+
+    async def threads_request(self, _stream: Any, _ident: Any, parent: Any) -> None:
+        """Our own message: the sandbox has another tier, and pools of threads follow it."""
+        afterfork.use_threads(int(parent["content"]["threads"]))
 
     def raw_input(self, prompt: str = "") -> str:
         """As stock for a notebook that allows it; else a message that says what to do."""

@@ -31,6 +31,7 @@ from workbench_guest.kernel import shell as shell_module
 from workbench_guest.kernel.flight_recorder import TOTAL_BYTES, FlightRecorder
 from workbench_guest.kernel.kernel import NoSubshells, WorkbenchKernel
 from workbench_guest.kernel.streams import HIGH_WATER_MARK, Printed, Publisher
+from workbench_guest.messages import FILES, HOME
 
 # The host subscribes as soon as it has connected, which it does while we start.
 _SUBSCRIBED_TIMEOUT_MS = 20_000
@@ -49,6 +50,14 @@ _WITH_PANDAS = (
     "pd.DataFrame({'a': [1, 2], 'b': [3., 4.]}).groupby('a').mean().describe()",
 )
 _WITH_PYPLOT = ("import matplotlib.pyplot as plt; plt.plot([1, 2]); plt.show()",)
+
+
+_ASIAN_FONTS = (
+    "Noto Sans CJK SC", "Noto Sans CJK JP", "Source Han Sans", "WenQuanYi Zen Hei", "WenQuanYi Micro Hei",
+    "Droid Sans Fallback", "IPAGothic", "UnDotum",
+)  # fmt: skip
+# By which the debugger sends itself cells.
+_OWN_SHELL = "inproc://shell"
 
 
 class _Folder(ProfileDir):
@@ -130,6 +139,11 @@ def _attach_pyplot() -> None:
     from matplotlib_inline import backend_inline
 
     backend_inline._enable_matplotlib_integration()  # noqa: SLF001  what its own import would have called
+    # Where the machine has fonts for Chinese, Japanese and Korean, text in them falls back to those.
+    matplotlib: Any = sys.modules["matplotlib"]
+    families = {font.name for font in sys.modules["matplotlib.font_manager"].fontManager.ttflist}
+    asian = [name for name in _ASIAN_FONTS if name in families][:1]
+    matplotlib.rcParams["font.family"] = [*matplotlib.rcParams["font.family"], *asian]
 
 
 def _rehearse(kernel: WorkbenchKernel) -> None:
@@ -163,6 +177,14 @@ def _forget(shell: Any) -> None:
     if (fonts := sys.modules.get("matplotlib.font_manager")) is not None:
         # Open files: a fork would close their numbers when those mean other files.
         vars(fonts)["_get_font"].cache_clear()
+
+
+def _as_seen_here(folder: str) -> str:
+    """An engine that isolates nothing has its folders elsewhere, and says where in variables."""
+    for inside, variable in ((HOME, "HOME"), (FILES, "WORKBENCH_FILES")):
+        if folder == inside or folder.startswith(inside + "/"):
+            return os.environ.get(variable, inside) + folder[len(inside) :]
+    return folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +227,7 @@ class Life:
         self._sockets["iopub"].sndhwm = HIGH_WATER_MARK
         self._loop = IOLoop()
         self._publisher = Publisher(self._sockets["iopub"], kernel.session)
-        self._control = ControlThread(daemon=True)
+        self._context = context
 
     def begin(self, payload: bytes, passed: Sequence[int]) -> None:
         """Take the host's descriptors and be ready for cells."""
@@ -217,13 +239,16 @@ class Life:
             socket.setsockopt(zmq.USE_FD, getattr(descriptors, name))
             # The name is only what the socket is called; it listens already.
             socket.bind(f"ipc://@{name}")
+            socket.setsockopt(zmq.USE_FD, -1)
+        self._sockets["shell"].bind(_OWN_SHELL)
         self._take_over_streams(descriptors)
         self._give_sockets()
         self._until_subscribed()
+        self._publisher.on_first_message(self._sockets["control"], self._open_control)
         self._publisher.start()
-        self._control.start()
 
     def _move_into(self, folder: str) -> None:
+        folder = _as_seen_here(folder)
         with contextlib.suppress(OSError):
             os.makedirs(folder, exist_ok=True)
         os.chdir(folder)
@@ -268,14 +293,33 @@ class Life:
         iopub = publisher.background_socket
         kernel.iopub_thread, kernel.iopub_socket = publisher, iopub
         kernel.stdin_socket = self._sockets["stdin"]
-        kernel.control_thread = self._control
         kernel.shell_stream = ZMQStream(self._sockets["shell"], self._loop)
-        kernel.control_stream = ZMQStream(self._sockets["control"], self._control.io_loop)
         for part in (shell.displayhook, shell.display_pub):
             part.session, part.pub_socket = kernel.session, iopub
         shell.displayhook.topic = kernel._topic("execute_result")  # noqa: SLF001
         app = kernel.parent
         app.iopub_thread, app.iopub_socket, app.session = publisher, iopub, kernel.session
+
+    def _open_control(self) -> None:
+        """Only attached notebooks use it, and most sessions never have one: its thread begins with its first message.
+
+        With it what a debugger needs: a stream to debugpy, a way to our own shell, which modules are not the user's.
+        """
+        kernel: Any = self.kernel
+        thread = kernel.control_thread = ControlThread(daemon=True)
+        kernel.control_stream = ZMQStream(self._sockets["control"], thread.io_loop)
+        kernel.debugpy_stream = ZMQStream(self._context.socket(zmq.STREAM), thread.io_loop)
+        kernel.debug_shell_socket = self._context.socket(zmq.DEALER)
+        kernel.debug_shell_socket.connect(_OWN_SHELL)
+        if (debugger := getattr(kernel, "debugger", None)) is not None:
+            debugger.debugpy_client.debugpy_stream = kernel.debugpy_stream
+            debugger.shell_socket = kernel.debug_shell_socket
+            files = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
+            debugger.kernel_modules[:] = [file for file in files if file]
+            kernel.debugpy_stream.on_recv(kernel.dispatch_debugpy, copy=False)
+            thread.io_loop.add_callback(kernel.poll_stopped_queue)
+        kernel.control_stream.on_recv(kernel.dispatch_control, copy=False)
+        thread.start()
 
     def _until_subscribed(self) -> None:
         """Not one message may leave before the host listens: it would go nowhere."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import weakref
 from typing import Any
@@ -18,11 +19,19 @@ _SMALL = 4096
 
 def visible(user_ns: dict[str, Any], hidden: dict[str, Any]) -> dict[str, Any]:
     """Names that are the agent's own, with what they mean."""
-    return {
-        name: value
-        for name, value in list(user_ns.items())
-        if not _HISTORY.fullmatch(name) and not (name in hidden and hidden[name] is value)
-    }
+    own = {}
+    for name, value in list(user_ns.items()):
+        if name[:1] == "_" and _is_history(name):
+            continue
+        if name not in hidden or hidden[name] is not value:
+            own[name] = value
+    return own
+
+
+@functools.cache
+def _is_history(name: str) -> bool:
+    """Asked twice a cell about every one of them, and there is one more with each cell."""
+    return _HISTORY.fullmatch(name) is not None
 
 
 class Before:

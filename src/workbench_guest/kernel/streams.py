@@ -10,7 +10,7 @@ import itertools
 import os
 import select
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import zmq
@@ -84,6 +84,17 @@ class Publisher(IOPubThread):
                     self._room.notify_all()
 
         self.schedule(send)
+
+    def on_first_message(self, socket: Any, begin: Callable[[], None]) -> None:
+        """Call `begin`, in this thread and once, when the socket has something. Before the thread is started."""
+        descriptor = int(socket.getsockopt(zmq.FD))
+
+        def look(*_: object) -> None:
+            if socket.getsockopt(zmq.EVENTS) & zmq.POLLIN:
+                self.io_loop.remove_handler(descriptor)
+                begin()
+
+        self.io_loop.add_handler(descriptor, look, self.io_loop.READ)
 
     def watch(self, stream: Printed) -> None:
         """Have what is written to the stream's descriptor printed as it comes. Before the thread is started."""
