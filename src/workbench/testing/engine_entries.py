@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from workbench.contracts.engine import Sandbox
-from workbench.testing.driving import code, run
+from workbench.testing.driving import code, finish, run
 
 _CHAINED = """\
 def inner():
@@ -33,6 +35,18 @@ _BREAKS_ITS_STREAMS = """\
 import sys
 sys.stdout, sys.stderr, sys.excepthook = None, 5, "nothing"
 raise SystemExit(4)
+"""
+
+
+_WRITES_TO_WHAT_IT_HAS = """\
+import contextlib, os, stat
+pipes = []
+for number in range(3, 100):
+    with contextlib.suppress(OSError):
+        if stat.S_ISFIFO(os.fstat(number).st_mode):
+            pipes.append(number)
+for place, number in enumerate(pipes):
+    os.write(number, str(place).encode())
 """
 
 
@@ -85,6 +99,19 @@ class EntriesContract:
         """It does not travel as an argument."""
         done = await run(sandbox, code(f"text = {'é' * 3_000_000!r}\nprint(len(text))"))
         assert done.stdout == b"3000000\n"
+
+    async def test_an_entry_gets_the_descriptors_that_are_passed_to_it(self, sandbox: Sandbox) -> None:
+        """In order, and nobody else's."""
+        pipes = [os.pipe() for _ in range(3)]
+        try:
+            writers = [writer for _, writer in pipes]
+            done = await finish(await sandbox.start(code(_WRITES_TO_WHAT_IT_HAS), writers))
+            assert done.exit.code == 0
+            assert [os.read(reader, 100) for reader, _ in pipes] == [b"0", b"1", b"2"]
+        finally:
+            for reader, writer in pipes:
+                os.close(reader)
+                os.close(writer)
 
     async def test_siblings_draw_different_random_numbers(self, sandbox: Sandbox) -> None:
         """Forks of one interpreter must not share a seed."""

@@ -202,3 +202,22 @@ class ProcessesContract:
         """With its own code, and without harm to the next one."""
         assert (await run(sandbox, code("import os\nos.closerange(0, 4096)\nos._exit(5)"))).exit.code == 5
         assert await still_works(sandbox)
+
+    async def test_what_runs_is_listed_with_who_started_it(self, sandbox: Sandbox) -> None:
+        """What was left in the background as well; what the engine keeps for itself is not."""
+        assert await sandbox.processes() == ()
+        left = await run(sandbox, shell("sleep 1234 >/dev/null 2>&1 & echo $!"))
+        began = await sandbox.start(started := program("/bin/sleep", "4321"))
+        listed = {one.command: one for one in await sandbox.processes()}
+        assert listed.keys() == {"sleep 1234", "/bin/sleep 4321"}
+        assert listed["sleep 1234"].pid == int(left.stdout)
+        assert listed["sleep 1234"].started_as is None
+        assert listed["/bin/sleep 4321"].started_as == started.id
+        assert listed["/bin/sleep 4321"].memory_bytes > 0
+        await began.signal(signal.SIGKILL)
+        await began.wait()
+
+    async def test_what_was_prepared_for_another_entry_is_not_in_the_way(self, sandbox: Sandbox) -> None:
+        """A head start that nobody takes costs nothing: a program and an entry run as ever, and nothing else."""
+        assert await still_works(sandbox)
+        assert await sandbox.processes() == ()

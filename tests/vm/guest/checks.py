@@ -99,7 +99,7 @@ def new_engine(images: Path, data: Path, name: str) -> NamespaceEngine:
     image = find_image(images, load_recipe("python"))
     return NamespaceEngine(
         EngineOptions(
-            image=dataclasses.replace(image, preload=()),
+            image=dataclasses.replace(image, preload=(), entry=None),
             run_dir=data / "run",
             files_root=data / "files",
             group_name=name,

@@ -10,7 +10,15 @@ from workbench.errors import IsolationTooWeak
 from workbench_guest.messages import ZygotePlan, ZygoteReady, encode
 
 _PLAN = ZygotePlan(
-    binds=(), links=(), texts=(), devices=(), preload=("pandas", "busybody"), guest_root="", staging="", files_root=""
+    binds=(),
+    links=(),
+    texts=(),
+    devices=(),
+    preload=("pandas", "busybody"),
+    entry=None,
+    guest_root="",
+    staging="",
+    files_root="",  # fmt: skip
 )
 
 
