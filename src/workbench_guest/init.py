@@ -26,8 +26,8 @@ from typing import NoReturn
 from workbench_guest.channel import Channel, close_all
 from workbench_guest.confine import syscalls as sys_
 from workbench_guest.messages import (
+    OWN_NAME,
     SCRATCH,
-    SPARE_NAME,
     Configure,
     Exited,
     Message,
@@ -58,6 +58,8 @@ class Init:
         # A stray group's interrupt is not for pid 1. Not SIG_IGN, which every program started from here would inherit.
         signal.signal(signal.SIGINT, _nothing)
         signal.set_wakeup_fd(self._wake_write, warn_on_full_buffer=False)
+        # Before the first fork: what has not become anything yet is called the same.
+        sys_.set_name(OWN_NAME)
         self._spares: dict[str | None, _Spare] = {}
         """forked interpreters that wait for an order: one that can be anything, and those prepared for one entry"""
 
@@ -279,7 +281,6 @@ def _become_entry(channel: Channel, open_files: int, prepared_for: str | None) -
         # `descriptors` row.
         sys_.close_above(4)
         control = Channel(socket.socket(fileno=low))
-        sys_.set_name(SPARE_NAME)
         if prepared_for is not None:
             sys_.finish_fork()
             importlib.import_module(_ENTRIES + prepared_for).prepare()

@@ -15,8 +15,8 @@ import typing
 
 # Inside every sandbox the agent is this user, whatever its id is outside.
 INSIDE_UID = 1000
-# What a forked interpreter calls itself while it waits to be told what to be.
-SPARE_NAME = "wb-spare"
+# What pid 1 is called, and its forks while they wait to be told what to be.
+OWN_NAME = "workbench"
 HOME, FILES, SCRATCH, SHM = "/home/user", "/mnt/files", "/tmp", "/dev/shm"
 
 

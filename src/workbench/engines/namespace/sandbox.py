@@ -21,7 +21,7 @@ from workbench.model.ids import ProcessId
 from workbench.model.process import Limit, ProcessExit, ProcessSpec
 from workbench.model.tier import Tier, thread_variables
 from workbench_guest.messages import (
-    SPARE_NAME,
+    OWN_NAME,
     Configure,
     Exited,
     NotStarted,
@@ -200,7 +200,7 @@ class NamespaceSandbox:
         found = []
         for pid in proc.tree(self.slot.pid)[1:]:
             inside = proc.numbers(pid, "NSpid:")[-1]
-            if inside and (inside in started or proc.name(pid) != SPARE_NAME):
+            if inside and (inside in started or proc.name(pid) != OWN_NAME):
                 found.append(
                     RunningProcess(
                         pid=inside,
