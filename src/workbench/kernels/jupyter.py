@@ -110,7 +110,7 @@ class JupyterKernel:
         self._closing: asyncio.Task[None] | None = None
         self._iopub = ZmqChannel(sockets.connect("iopub", zmq.SUB), self._on_iopub)
         self._shell = ZmqChannel(sockets.connect("shell", zmq.DEALER, identity=_IDENTITY), self._on_shell)
-        self._following = asyncio.create_task(words.follow(self._tell), name="a kernel's last words")
+        self._following = asyncio.create_task(words.follow(), name="a kernel's last words")
         self._waiting = asyncio.create_task(self._wait_for_end(), name="the end of a kernel")
 
     async def ready(self) -> bool:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import codecs
 import os
-from collections.abc import Callable
+import re
 
 from workbench.contracts.engine import Process
 from workbench.model.execution import Piece, PieceKind
@@ -13,7 +12,10 @@ from workbench_guest.kernel.flight_recorder import STREAMS, last_request, unsent
 # What children left in the pipes; more than this is not last words but a stream.
 _MOST_LEFT_BYTES = 4 * 1024 * 1024
 _CHUNK = 256 * 1024
-_SAID_TAIL = 400
+_MOST_OWN_BYTES = 64 * 1024
+_FRAME = re.compile(r'  File "(?P<file>[^"]*)", line (?P<line>\d+) in (?P<function>.*)')
+# Where cells are compiled as if they were files; what lies above the first of them is the kernel's own.
+_CELL = re.compile(r".*/ipykernel_\d+/\d+\.py")
 
 
 class LastWords:
@@ -24,7 +26,7 @@ class LastWords:
         self._readers = readers
         self._memory = memory
         self._received = dict.fromkeys(STREAMS, 0)
-        self.tail = ""
+        self._own = b""
         for reader in readers:
             os.set_blocking(reader, False)
 
@@ -33,14 +35,15 @@ class LastWords:
         if stream in self._received:
             self._received[stream] += len(text.encode("utf-8", "surrogatepass"))
 
-    async def follow(self, tell: Callable[[Piece], None]) -> None:
-        """Tell what the interpreter itself writes, a crash report mostly, until its streams end."""
-        decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+    async def follow(self) -> None:
+        """Keep what the interpreter itself writes, which is a crash report or nothing, until its streams end."""
         async for chunk in self._process.output():
-            text = decoder.decode(chunk.data)
-            self.tail = (self.tail + text)[-_SAID_TAIL:]
-            if text:
-                tell(Piece(kind=PieceKind.STDERR, text=text))
+            self._own = (self._own + chunk.data)[-_MOST_OWN_BYTES:]
+
+    @property
+    def tail(self) -> str:
+        """What the interpreter itself wrote last."""
+        return self._own.decode("utf-8", "replace")
 
     def begun(self) -> str:
         """The request that was begun last."""
@@ -53,6 +56,8 @@ class LastWords:
             data = unsent(self._memory, stream, self._received[stream]) + _left_in(reader)
             if data:
                 pieces.append(Piece(kind=PieceKind(stream), text=data.decode("utf-8", "replace")))
+        if report := crash_report(self.tail):
+            pieces.append(Piece(kind=PieceKind.STDERR, text=report))
         return pieces
 
     def close(self) -> None:
@@ -73,3 +78,20 @@ def _left_in(reader: int) -> bytes:
             return left
         left += data
     return left
+
+
+def crash_report(said: str) -> str:
+    """The interpreter's own report of a crash, down to the agent's first line: below that are only our frames."""
+    kept: list[str] = []
+    lines = said.splitlines()
+    last_of_cell = max((place for place, line in enumerate(lines) if _is_of_a_cell(line)), default=-1)
+    for place, line in enumerate(lines):
+        if line.startswith("Extension modules:") or (_FRAME.fullmatch(line) and place > last_of_cell):
+            continue
+        kept.append(_FRAME.sub(r"  File <cell>, line \g<line> in \g<function>", line) if _is_of_a_cell(line) else line)
+    return "\n".join(kept).strip() + "\n" if "".join(kept).strip() else ""
+
+
+def _is_of_a_cell(line: str) -> bool:
+    frame = _FRAME.fullmatch(line)
+    return frame is not None and _CELL.fullmatch(frame["file"]) is not None

@@ -257,7 +257,8 @@ class Life:
         home = os.environ.get("HOME", "/home/user")
         shell = self.kernel.shell
         assert shell is not None
-        shell.ipython_dir = f"{home}/.ipython"
+        # Not by assignment, which makes the folder.
+        shell._trait_values["ipython_dir"] = f"{home}/.ipython"  # noqa: SLF001
         shell.init_environment()
         # The backend that was attached before the fork, for every library that looks for it.
         os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
@@ -271,7 +272,7 @@ class Life:
         os.close(descriptors.stdout_write)
         os.close(descriptors.stderr_write)
         afterfork.refresh()
-        faulthandler.enable(os.fdopen(last_words, "w", buffering=1, closefd=False))
+        faulthandler.enable(os.fdopen(last_words, "w", buffering=1, closefd=False), all_threads=False)
         session = self.kernel.session
         memory = self.kernel.memory = mmap.mmap(descriptors.recorder, TOTAL_BYTES)
         os.close(descriptors.recorder)
