@@ -8,21 +8,16 @@ from __future__ import annotations
 import argparse
 import asyncio
 import gc
-import itertools
 import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 
+from bench.hosts import close, host, middle_of_three, slope_mib, until_pooled
 from bench.table import Row, exit_code, keep, machine, p50, render, spread
 from workbench.host_client.connection import HostConnection
-from workbench.host_client.find import connect_or_start
 from workbench.images.build import find_image
 from workbench.images.recipe import load_recipe
 from workbench.model.ids import new_process_id, new_sandbox_id
@@ -47,30 +42,6 @@ print(sorted(times)[len(times) // 2])
 """
 
 
-@asynccontextmanager
-async def host(settings: Settings, pool_size: int = 4) -> AsyncIterator[HostConnection]:
-    """A host process of its own, in a folder of its own."""
-    folder = Path(tempfile.mkdtemp(prefix="wb-bench-"))
-    mine = replace(settings, data_dir=folder, pool_size=pool_size)
-    connection = await connect_or_start(mine, os.environ)
-    try:
-        yield connection
-    finally:
-        await connection.ask(wire.Stop(), wire.Done)
-        await connection.aclose()
-        await until(lambda: not any((folder / "hosts").iterdir()))
-        shutil.rmtree(folder)
-
-
-async def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
-    """Wait for it, within bounds."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            raise TimeoutError
-        await asyncio.sleep(0.02)
-
-
 async def first_answer(connection: HostConnection) -> tuple[float, str]:
     """Milliseconds from asking for a sandbox to the first byte from inside it; and the sandbox, to close."""
     sandbox, process = new_sandbox_id(), new_process_id()
@@ -86,11 +57,6 @@ async def first_answer(connection: HostConnection) -> tuple[float, str]:
     if piece.data != b"42":
         raise AssertionError(f"a wrong answer: {piece.data!r}")
     return took, sandbox
-
-
-async def close(connection: HostConnection, sandbox: str) -> None:
-    """End it."""
-    await connection.ask(wire.CloseSandbox(sandbox=sandbox), wire.Done)
 
 
 def bubblewrap(image: Image) -> float | None:
@@ -140,45 +106,27 @@ def unshare_floor(count: int) -> float:
     return p50(with_it) - p50(without)
 
 
-def available_kib() -> int:
-    """MemAvailable."""
-    for line in Path("/proc/meminfo").read_text().splitlines():
-        if line.startswith("MemAvailable:"):
-            return int(line.split()[1])
-    raise AssertionError("no MemAvailable")
-
-
 async def memory_slope_mib(settings: Settings, count: int) -> float:
-    """What one more sandbox costs, by the slope of MemAvailable while `count` are made."""
+    """What one more sandbox costs."""
     async with host(settings, pool_size=0) as connection:
         for _ in range(5):
             _, sandbox = await first_answer(connection)
             await close(connection, sandbox)
         gc.collect()
-        points, made = [], []
-        step = max(1, count // 10)
-        for index in range(count + 1):
-            if index % step == 0:
-                await asyncio.sleep(0.5)
-                points.append((index, available_kib() / 1024))
-            sandbox = new_sandbox_id()
-            await connection.ask(wire.CreateSandbox(sandbox=sandbox), wire.SandboxReport)
-            made.append(sandbox)
+        made: list[str] = []
+
+        async def make_one() -> None:
+            made.append(new_sandbox_id())
+            await connection.ask(wire.CreateSandbox(sandbox=made[-1]), wire.SandboxReport)
+
+        slope = await slope_mib(make_one, count)
         await asyncio.gather(*(close(connection, sandbox) for sandbox in made))
-    # The median of all pairs: another program that starts or ends in between moves one step, and not the line.
-    slopes = [(y1 - y2) / (x2 - x1) for (x1, y1), (x2, y2) in itertools.combinations(points, 2)]
-    return p50(slopes)
+    return slope
 
 
 async def steady_memory_slope_mib(settings: Settings, count: int) -> float:
-    """The middle of three. MemAvailable is the whole machine's: a slope that cannot be is measured again."""
-    slopes: list[float] = []
-    for _ in range(9):
-        if (slope := await memory_slope_mib(settings, count)) > 0:
-            slopes.append(slope)
-        if len(slopes) == 3:
-            return p50(slopes)
-    raise AssertionError("the machine is too busy to measure memory on")
+    """The middle of three."""
+    return await middle_of_three(lambda: memory_slope_mib(settings, count))
 
 
 async def at_once(settings: Settings, count: int) -> tuple[int, float]:
@@ -208,16 +156,6 @@ async def latency(settings: Settings, image: Image, n: int) -> tuple[list[float]
             if (other := bubblewrap(image)) is not None:
                 peer.append(other)
     return pooled, unpooled, peer
-
-
-async def until_pooled(connection: HostConnection) -> None:
-    """Wait until the pool is full, and then a little: what filled it is still tidying up."""
-    for _ in range(500):
-        status = await connection.ask(wire.Status(), wire.StatusAnswer)
-        if status.pooled >= 2:
-            break
-        await asyncio.sleep(0.01)
-    await asyncio.sleep(0.05)
 
 
 async def measure(settings: Settings, *, quick: bool) -> list[Row]:

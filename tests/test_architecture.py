@@ -23,16 +23,25 @@ MAY_IMPORT: dict[str, set[str]] = {
     "wire": {"errors", "model"},
     "settings": {"errors", "model"},
     "data_folder": {"errors", "model"},
-    "host": {*INNER, "wire", "engines", "images", "settings", "data_folder", "guest_trees"},
-    "host_client": {"errors", "model", "wire", "settings", "data_folder"},
+    "core": INNER,
+    "kernels": {*INNER, "data_folder"},
+    "storage": {*INNER, "data_folder", "guest_trees"},
+    "host": {*INNER, "wire", "engines", "images", "kernels", "settings", "data_folder", "guest_trees"},
+    "host_client": {*INNER, "wire", "settings", "data_folder"},
     "doctor": {*INNER, "engines", "images", "guest_trees"},
     "testing": INNER,
 }
+# The only part that knows every adapter.
+MAY_IMPORT["wiring"] = {*INNER, "core", "storage", "host_client", "data_folder", "settings"}
 # The command line puts everything together.
 MAY_IMPORT["cli"] = set(MAY_IMPORT) - {"__init__"}
 MAY_IMPORT["__main__"] = {"cli"}
 # What both sides of a sandbox's wall read; the rest of the guest runs inside, and nowhere else.
-MAY_SEE_GUEST = {"engines": {"messages", "channel", "confine.syscalls"}, "doctor": {"attacks"}}
+MAY_SEE_GUEST = {
+    "engines": {"messages", "channel", "confine.syscalls"},
+    "kernels": {"kernel.flight_recorder"},
+    "doctor": {"attacks"},
+}
 WORLD = {"asyncio", "socket", "subprocess", "time", "threading", "signal", "selectors", "select", "logging", "msgspec"}
 
 

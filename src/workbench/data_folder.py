@@ -6,6 +6,7 @@
 <data>/files/<mount>/       what /mnt/files shows; outlives hosts
 <data>/mounts/<mount>.lock  held while a sandbox uses the mount
 <data>/losses.jsonl         sandboxes that ended with their host
+<data>/workbench.db         records of sessions
 """
 
 from __future__ import annotations
@@ -53,9 +54,18 @@ class DataFolder:
         """A lock for each mount that is in use, held by the host that uses it."""
         return self.path / "mounts"
 
+    def mount_lock(self, mount: MountId) -> Path:
+        """Removed, while it is held, with the mount."""
+        return self.mounts / f"{mount}.lock"
+
     def use_mount(self, mount: MountId) -> int | None:
         """The lock that says so, to be kept open; None while any host's sandbox uses it."""
-        return take_lock(self.mounts / f"{mount}.lock")
+        return take_lock(self.mount_lock(mount))
+
+    @property
+    def records(self) -> Path:
+        """The database of sessions."""
+        return self.path / "workbench.db"
 
     @property
     def socket(self) -> Path:
@@ -125,16 +135,27 @@ class RunFolder:
 
 def take_lock(path: Path) -> int | None:
     """A descriptor that holds the lock until it is closed; None if someone else does, or its folder is gone."""
-    try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except FileNotFoundError:
-        return None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    while True:
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except FileNotFoundError:
+            return None
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            return None
+        if _is_still(path, descriptor):
+            return descriptor
+        # Its last holder removed it between our two steps: it locks nothing any more.
         os.close(descriptor)
-        return None
-    return descriptor
+
+
+def _is_still(path: Path, descriptor: int) -> bool:
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
 
 
 def reach(socket_path: Path) -> str:

@@ -12,9 +12,10 @@
     │  ├─ SandboxUnavailable         sandbox_unavailable  a sandbox could not be made, or is gone
     │  ├─ KernelUnavailable          kernel_unavailable   a kernel could not be started, or does not answer
     │  └─ IsolationTooWeak           isolation_too_weak   this machine cannot give what is required
-    └─ HostError                     the host process failed
-       ├─ HostUnavailable            host_unavailable     none runs, or it does not answer
-       └─ HostIncompatible           host_incompatible    it speaks another protocol
+    ├─ HostError                     the host process failed
+    │  ├─ HostUnavailable            host_unavailable     none runs, or it does not answer
+    │  └─ HostIncompatible           host_incompatible    it speaks another protocol
+    └─ StoreUnavailable              store_unavailable    records or files of sessions cannot be read or written
 
 `code` is stable and documented in docs/reference/errors.md; class names may move. Over the wire an error is its code,
 message and context; `from_wire` gives the class back.
@@ -122,6 +123,12 @@ class HostIncompatible(HostError):
     """It speaks another protocol."""
 
     code = "host_incompatible"
+
+
+class StoreUnavailable(WorkbenchError):
+    """Records or files of sessions cannot be read or written."""
+
+    code = "store_unavailable"
 
 
 def leaves(root: type[WorkbenchError] = WorkbenchError) -> Iterator[type[WorkbenchError]]:

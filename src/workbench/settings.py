@@ -33,7 +33,9 @@ class Settings:
     pool_size: int = 4
     """sandboxes kept prepared; each costs about 4 MB"""
     spool_max_mib: int = 256
-    """how much output of one process is kept, per stream"""
+    """how much output is kept of one cell or command, and of one process per stream"""
+    cell_limit_max_s: int = 3600
+    """the longest time limit that a caller may ask for"""
     log_level: str = "info"
     """`debug`, `info`, `warning` or `error`"""
 
@@ -81,6 +83,8 @@ def _parsed(name: str, text: str) -> Any:
             return _number(name, text, 0, 1000)
         case "spool_max_mib":
             return _number(name, text, 1, 1024 * 1024)
+        case "cell_limit_max_s":
+            return _number(name, text, 1, 7 * 24 * 3600)
         case _:
             return _one_of(name, text, _LOG_LEVELS)
 

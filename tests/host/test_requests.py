@@ -26,6 +26,7 @@ from workbench.host_client.find import connect, connect_or_start
 from workbench.model.process import Limit, Stream
 from workbench.settings import Settings
 from workbench.wire import host as wire
+from workbench.wire.values import Value
 
 pytestmark = pytest.mark.isolation
 
@@ -128,7 +129,7 @@ async def test_a_wrong_request_gets_an_error_that_names_the_thing(
     host: HostConnection, request_: wire.AnyRequest, error: type[Exception], words: str
 ) -> None:
     with pytest.raises(error, match=words):
-        await host.ask(request_, wire.Value)
+        await host.ask(request_, Value)
 
 
 async def test_a_process_id_can_be_used_once_and_a_program_must_exist(host: HostConnection) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import socket
 import stat
 from pathlib import Path
 
+import pytest
+
 from workbench.data_folder import DataFolder, reach, release
-from workbench.model.ids import HostId
+from workbench.model.ids import HostId, MountId
 
 
 def test_a_data_folder_is_made_for_its_owner_alone(tmp_path: Path) -> None:
@@ -52,3 +55,24 @@ def test_a_socket_in_a_deep_folder_can_be_bound_and_reached(tmp_path: Path) -> N
         client.connect(name)
     release(name)
     assert len(set(os.listdir("/proc/self/fd"))) < len(before)
+
+
+def test_a_lock_that_was_removed_while_someone_waited_locks_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = DataFolder(tmp_path)
+    data.make()
+    mount, real = MountId("mine"), fcntl.flock
+    removed: list[int] = []
+
+    def remove_first(descriptor: int, how: int) -> None:
+        if not removed:
+            removed.append(descriptor)
+            data.mount_lock(mount).unlink()
+        real(descriptor, how)
+
+    monkeypatch.setattr(fcntl, "flock", remove_first)
+    lock = data.use_mount(mount)
+    assert lock is not None
+    assert data.use_mount(mount) is None
+    os.close(lock)

@@ -42,6 +42,7 @@ def test_a_misspelt_name_is_refused_with_a_suggestion() -> None:
         ("WORKBENCH_POOL_SIZE", "-1", "from 0 to 1000"),
         ("WORKBENCH_POOL_SIZE", "\u0663", "from 0 to 1000"),
         ("WORKBENCH_SPOOL_MAX_MIB", "0", "from 1 to"),
+        ("WORKBENCH_CELL_LIMIT_MAX_S", "0", "from 1 to 604800"),
         ("WORKBENCH_LOG_LEVEL", "loud", "one of debug"),
     ],
 )

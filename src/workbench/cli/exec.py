@@ -1,206 +1,99 @@
-"""`workbench exec`: run a piece of Python in a fresh sandbox, streaming what it prints."""
+"""`workbench exec`: run a piece of Python in a session, streaming what it says."""
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-import os
-import signal
 import sys
-import time
-from collections.abc import Callable
 from typing import BinaryIO
 
 import click
 
-from workbench.cli.outcome import EXIT_ENDED, EXIT_LOST, exit_code, remarks
-from workbench.errors import HostUnavailable, WorkbenchError
-from workbench.host_client.connection import HostConnection
-from workbench.host_client.find import connect_or_start
-from workbench.model.ids import new_process_id, new_sandbox_id
-from workbench.model.process import Stream
-from workbench.model.tier import TIERS
+from workbench.cli.outcome import cell_exit_code, remarks
+from workbench.cli.printing import Output, notice
+from workbench.cli.running import (
+    Place,
+    Wanted,
+    env_option,
+    json_option,
+    run_in_session,
+    session_option,
+    tier_option,
+    timeout_option,
+)
+from workbench.cli.values import cell_json, print_json
+from workbench.core.requests import RunCell, StopCell
+from workbench.model.execution import CellResult
+from workbench.model.ids import new_cell_id
 from workbench.settings import Settings
-from workbench.wire import host as wire
-
-_POLL_S = 20.0
-# Short: the end of the process must be noticed by who waits for a stream that something else holds open.
-_COPY_POLL_S = 0.25
-_GRACE_S = 2.0
 
 
 @click.command("exec")
 @click.argument("code", required=False)
 @click.option("-f", "--file", type=click.File("rb"), help="Take the code from this file; - is standard input.")
-@click.option(
-    "--tier", type=click.Choice(list(TIERS)), default="standard", show_default=True, help="Size of the sandbox."
-)
-@click.option("--files", metavar="MOUNT", help="Show this mount at /mnt/files; it is made if new and stays afterwards.")
-@click.option(
-    "--env", "-e", "variables", multiple=True, metavar="NAME=VALUE", help="A variable for the code; repeatable."
-)
-@click.option(
-    "--timeout", type=click.FloatRange(min=0.1), default=180.0, show_default=True, help="Time limit in seconds."
-)
+@session_option
+@tier_option
+@env_option
+@click.option("--cwd", metavar="DIR", help="Working folder of a new session; /home/user unless given.")
+@timeout_option
+@json_option
 @click.pass_obj
 def exec_(
     settings: Settings,
     code: str | None,
     file: BinaryIO | None,
-    tier: str,
-    files: str | None,
+    name: str | None,
+    tier: str | None,
     variables: tuple[str, ...],
+    cwd: str | None,
     timeout: float,
+    as_json: bool,
 ) -> None:
-    """Run CODE (Python) in a fresh sandbox and print what it prints.
+    """Run CODE (Python) and print what it prints, and its last value.
 
-    Exits with the code's own exit code; 124 at the time limit, 125 when nothing was run because of us, 126 when the
-    sandbox ended under the code, 128 and the signal's number when a signal ended it.
+    Without CODE it is read from --file, or from standard input if that is no terminal. Without --session it runs in a
+    session of its own, which is deleted afterwards.
+
+    Exits with 0, with what the code gave to sys.exit, or 1 for another exception; 124 at the time limit, 125 when
+    nothing was run, 126 when the sandbox ended under the code, 130 when it was interrupted.
     """
-    if (code is None) == (file is None):
-        raise click.UsageError("give the code as an argument, or with --file; one of them")
-    payload = code.encode() if code is not None else file.read() if file is not None else b""
-    env = {}
-    for variable in variables:
-        name, equals, value = variable.partition("=")
-        if not equals:
-            raise click.UsageError(f"--env wants NAME=VALUE, not {variable!r}")
-        env[name] = value
-    create = wire.CreateSandbox(sandbox=new_sandbox_id(), tier=tier, files=files, env=env)
-    sys.exit(asyncio.run(_run_until_told_to_end(settings, create, payload, timeout)))
+    program = _code(code, file)
+    wanted = Wanted(name=name, tier=tier, variables=variables, cwd=cwd)
+
+    async def job(place: Place) -> int:
+        return await _run(place, program, timeout, as_json=as_json)
+
+    sys.exit(run_in_session(settings, wanted, job))
 
 
-async def _run_until_told_to_end(settings: Settings, create: wire.CreateSandbox, payload: bytes, limit_s: float) -> int:
-    """A terminal that closes, or who ends us, ends the sandbox too: nobody else knows of it."""
-    running = asyncio.create_task(_run(settings, create, payload, limit_s))
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        asyncio.get_running_loop().add_signal_handler(number, running.cancel)
+def _code(code: str | None, file: BinaryIO | None) -> str:
+    if code is not None and file is not None:
+        raise click.UsageError("give the code as an argument or with --file, not both")
+    if code is not None:
+        return code
+    if file is None and sys.stdin.isatty():
+        raise click.UsageError("give the code as an argument, with --file, or on standard input")
+    raw = file.read() if file is not None else sys.stdin.buffer.read()
+    if not raw.strip():
+        raise click.UsageError("there is no code: the file or standard input is empty")
     try:
-        return await running
-    except asyncio.CancelledError:
-        return EXIT_ENDED
+        return raw.decode()
+    except UnicodeDecodeError as problem:
+        raise click.UsageError(f"the code is not text in UTF-8: {problem.reason} at byte {problem.start}") from None
 
 
-async def _run(settings: Settings, create: wire.CreateSandbox, payload: bytes, limit_s: float) -> int:
-    async with await connect_or_start(settings, os.environ) as host:
-        report = await host.ask(create, wire.SandboxReport)
-        if report.warning:
-            click.echo(f"[workbench] {report.warning}", err=True)
-        try:
-            return await _run_in(host, create.sandbox, payload, limit_s)
-        finally:
-            # A host that has gone has taken the sandbox along.
-            with contextlib.suppress(HostUnavailable):
-                await host.ask(wire.CloseSandbox(sandbox=create.sandbox), wire.Done)
+async def _run(place: Place, code: str, limit_s: float, *, as_json: bool) -> int:
+    output, cell = Output(), new_cell_id()
+    place.stop = lambda: place.bench.stop_cell(StopCell(session=place.session, cell=cell))
+    follower = None if as_json else output.follower
+    request = RunCell(session=place.session, code=code, limit_s=limit_s, cell=cell, follower=follower)
+    result = await place.bench.run_cell(request)
+    if as_json:
+        print_json(cell_json(result, place.name))
+    elif result.error is not None:
+        await output.error(result.error)
+    _remark(result, limit_s, place)
+    return cell_exit_code(result)
 
 
-async def _run_in(host: HostConnection, sandbox: str, payload: bytes, limit_s: float) -> int:
-    process = new_process_id()
-    await host.ask(
-        wire.StartProcess(sandbox=sandbox, process=process, entry="run_code", payload=payload), wire.ProcessReport
-    )
-    # From here on the code has begun: whatever happens is told as its outcome.
-    try:
-        return await _follow(host, sandbox, process, limit_s)
-    except WorkbenchError as problem:
-        click.echo(f"[workbench] the code had begun, and its end is not known: {problem.message}", err=True)
-        return EXIT_LOST
-
-
-async def _follow(host: HostConnection, sandbox: str, process: str, limit_s: float) -> int:
-    loop = asyncio.get_running_loop()
-    signals: set[asyncio.Task[wire.Done]] = set()
-
-    def send(number: int) -> None:
-        request = wire.SignalProcess(sandbox=sandbox, process=process, signal=number)
-        signals.add(loop.create_task(host.ask(request, wire.Done)))
-
-    over = asyncio.Event()
-
-    def interrupt() -> None:
-        if not over.is_set():
-            send(signal.SIGINT)
-        else:
-            # Nothing runs any more: it is the printing that is to stop.
-            for copy in copies:
-                copy.cancel()
-
-    loop.add_signal_handler(signal.SIGINT, interrupt)
-    copies = [
-        asyncio.create_task(_copy(host, sandbox, process, stream, to, over, send))
-        for stream, to in ((Stream.STDOUT, sys.stdout.buffer), (Stream.STDERR, sys.stderr.buffer))
-    ]
-    try:
-        report, timed_out = await _until_end(host, sandbox, process, limit_s)
-        over.set()
-        # However slow the reader of ours is: what was printed is in the spool, and is handed on to its last byte.
-        await asyncio.gather(*copies)
-    finally:
-        loop.remove_signal_handler(signal.SIGINT)
-        for task in (*copies, *signals):
-            task.cancel()
-        await asyncio.wait([*copies, *signals])
-    for line in remarks(report, timed_out=timed_out, limit_s=limit_s):
-        click.echo(f"[workbench] {line}", err=True)
-    return exit_code(report, timed_out=timed_out)
-
-
-async def _until_end(
-    host: HostConnection, sandbox: str, process: str, limit_s: float
-) -> tuple[wire.ProcessReport, bool]:
-    """Wait; at the limit ask it to stop, then make it."""
-    deadline = time.monotonic() + limit_s
-    ladder = [signal.SIGINT, signal.SIGTERM, signal.SIGKILL]
-    timed_out = False
-    while True:
-        wait_s = min(_POLL_S, max(0.0, deadline - time.monotonic()))
-        request = wire.WaitProcess(sandbox=sandbox, process=process, wait_s=wait_s)
-        report = await host.ask(request, wire.ProcessReport)
-        if not report.running:
-            return report, timed_out
-        if time.monotonic() >= deadline:
-            timed_out = True
-            number = ladder.pop(0) if len(ladder) > 1 else ladder[0]
-            await host.ask(wire.SignalProcess(sandbox=sandbox, process=process, signal=number), wire.Done)
-            deadline = time.monotonic() + _GRACE_S
-
-
-async def _copy(
-    host: HostConnection,
-    sandbox: str,
-    process: str,
-    stream: Stream,
-    to: BinaryIO,
-    over: asyncio.Event,
-    send: Callable[[int], None],
-) -> None:
-    """Hand a stream on until its end; once the process is over, until there is nothing more.
-
-    A process left in the background may hold the stream open for ever; what the code itself printed is there by then.
-    """
-    offset = 0
-    while True:
-        last = over.is_set()
-        wait_s = 0.0 if last else _COPY_POLL_S
-        piece = await host.ask(
-            wire.ReadOutput(sandbox=sandbox, process=process, stream=stream, offset=offset, wait_s=wait_s),
-            wire.OutputReport,
-        )
-        try:
-            # In a thread: a paused reader of ours must not keep the time limit or Ctrl-C from working.
-            await asyncio.to_thread(_write, to, piece.data)
-        except BrokenPipeError:
-            # `| head` has seen enough. As for any program, nobody to print for is a reason to end.
-            send(signal.SIGTERM)
-            os.dup2(os.open(os.devnull, os.O_WRONLY), to.fileno())
-            return
-        offset += len(piece.data)
-        if piece.ended or (last and not piece.data):
-            if piece.dropped_bytes:
-                click.echo(f"[workbench] {piece.dropped_bytes} bytes of {stream} were over the spool's limit", err=True)
-            return
-
-
-def _write(to: BinaryIO, data: bytes) -> None:
-    to.write(data)
-    to.flush()
+def _remark(result: CellResult, limit_s: float, place: Place) -> None:
+    for line in remarks(result, limit_s=limit_s, session=place.name):
+        notice(line)

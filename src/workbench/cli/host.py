@@ -16,6 +16,7 @@ from workbench.host_client.find import all_hosts
 from workbench.model.tier import TIERS
 from workbench.settings import Settings
 from workbench.wire import host as wire
+from workbench.wire.values import Value
 
 _STOP_TIMEOUT_S = 60.0
 
@@ -97,7 +98,7 @@ async def _ask_holder(settings: Settings, sandbox: str, request: wire.AnyRequest
         async with connection:
             held = await connection.ask(wire.ListSandboxes(), wire.SandboxList)
             if any(one.sandbox == sandbox for one in held.sandboxes):
-                await connection.ask(request, wire.Value)
+                await connection.ask(request, Value)
                 return
     raise NotFound(f"no sandbox {sandbox!r} lives here; `workbench host status` lists those that do")
 

@@ -8,11 +8,14 @@ import sys
 import click
 
 from workbench import __version__
+from workbench.cli.attach import attach
+from workbench.cli.bash import bash
 from workbench.cli.doctor import doctor
 from workbench.cli.exec import exec_
 from workbench.cli.host import host
 from workbench.cli.image import image
-from workbench.cli.outcome import EXIT_OURS
+from workbench.cli.outcome import EXIT_INTERRUPTED, EXIT_OURS
+from workbench.cli.sessions import sessions
 from workbench.errors import WorkbenchError
 from workbench.settings import Settings
 
@@ -26,6 +29,9 @@ def cli(context: click.Context) -> None:
 
 
 cli.add_command(exec_)
+cli.add_command(bash)
+cli.add_command(sessions)
+cli.add_command(attach)
 cli.add_command(host)
 cli.add_command(doctor)
 cli.add_command(image)
@@ -44,7 +50,7 @@ def main() -> None:
     except click.exceptions.Exit as leaving:
         sys.exit(leaving.exit_code)
     except (click.Abort, KeyboardInterrupt):
-        sys.exit(130)
+        sys.exit(EXIT_INTERRUPTED)
 
 
 if __name__ == "__main__":

@@ -1,36 +1,53 @@
-"""Exit codes that scripts can use, and the line that names what a process met."""
+"""Exit codes that scripts can use, and the lines that say what a reader must know beyond the output."""
 
 from __future__ import annotations
 
-from workbench.wire.host import ProcessReport
+from workbench.cli.printing import exit_status
+from workbench.model.execution import CellResult, CommandResult, MemoryState, Outcome
 
 # As `env`, `timeout` and shells have them, so that scripts need not learn new ones.
+EXIT_RAISED = 1
 EXIT_TIME_LIMIT = 124
 EXIT_OURS = 125
 EXIT_LOST = 126
+EXIT_INTERRUPTED = 128 + 2
 EXIT_ENDED = 128 + 15
-_SIGNAL_BASE = 128
+_OF_OUTCOME = {
+    Outcome.OK: 0,
+    Outcome.RAISED: EXIT_RAISED,
+    Outcome.TIMED_OUT: EXIT_TIME_LIMIT,
+    Outcome.INTERRUPTED: EXIT_INTERRUPTED,
+    Outcome.LOST: EXIT_LOST,
+}
 
 
-def exit_code(report: ProcessReport, *, timed_out: bool) -> int:
-    """The process's own code, or ours when it has none."""
-    if timed_out:
-        return EXIT_TIME_LIMIT
-    if report.lost:
-        return EXIT_LOST
-    if report.signal is not None:
-        return _SIGNAL_BASE + report.signal
-    return report.code or 0
+def cell_exit_code(result: CellResult) -> int:
+    """0, what the code gave to `sys.exit`, 1 for another exception, or ours."""
+    if result.outcome is Outcome.RAISED and result.error is not None and result.error.name == "SystemExit":
+        return exit_status(result.error)
+    return _OF_OUTCOME[result.outcome]
 
 
-def remarks(report: ProcessReport, *, timed_out: bool, limit_s: float) -> list[str]:
-    """What the reader must know beyond the output; each is one line."""
+def command_exit_code(result: CommandResult) -> int:
+    """The command's own, or ours when it has none."""
+    if result.outcome in (Outcome.OK, Outcome.RAISED) and result.exit_code is not None:
+        return result.exit_code
+    return _OF_OUTCOME[result.outcome]
+
+
+def remarks(result: CellResult | CommandResult, *, limit_s: float, session: str | None) -> list[str]:
+    """Each is one line; `session` is the name of one that stays."""
     said = []
-    if timed_out:
-        said.append(f"time limit of {limit_s:g} s reached: the code was ended; --timeout sets another")
-    if report.lost:
-        said.append(f"the sandbox ended under the code: {report.reason}")
-    elif report.signal is not None and not timed_out:
-        said.append(f"the code was ended by signal {report.signal}")
-    said.extend(f"limit met: {limit.value}; --tier chooses a larger size" for limit in report.limits)
+    if result.outcome is Outcome.TIMED_OUT:
+        said.append(f"time limit of {limit_s:g} s reached; --timeout sets another")
+    if result.explanation and session is not None:
+        said.append(" ".join(result.explanation.split()))
+    elif result.explanation and result.outcome is not Outcome.TIMED_OUT:
+        # What it says of the next call is of no use: there is none in a session of its own.
+        said.append(" ".join(result.explanation.split()).partition(". ")[0])
+    larger = f"`workbench sessions tier {session} TIER`" if session else "--tier"
+    said.extend(f"limit met: {limit.value}; {larger} chooses a larger size" for limit in result.limits)
+    receipt = result.receipt
+    if receipt.state is not MemoryState.INTACT and not (result.explanation and receipt.reason in result.explanation):
+        said.append(f"variables {receipt.state.value}, now epoch {receipt.epoch}: {receipt.reason}")
     return said

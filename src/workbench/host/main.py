@@ -24,6 +24,7 @@ from workbench.host.service import HostService
 from workbench.host.sweep import sweep_all
 from workbench.images.build import find_image
 from workbench.images.recipe import load_recipe
+from workbench.kernels.launcher import JupyterLauncher
 from workbench.model.capability import Level, shortfall
 from workbench.model.ids import new_host_id
 from workbench.model.image import Image
@@ -107,6 +108,8 @@ async def _serve(
             spool_max_bytes=settings.spool_max_mib * 2**20,
             limits_by=_limits_by(engine),
             find_image=image,
+            launcher=JupyterLauncher(run.path / "kernels"),
+            cell_limit_max_s=settings.cell_limit_max_s,
         )
         server = HostServer(service, data, run, leaving.asked, version)
         await server.open()

@@ -173,6 +173,8 @@ class HostServer:
                 return wire.Done()
             case wire.Hello():
                 raise InvalidRequest("hello was said already")
+            case _:
+                return await service.kernels.answer(request)
 
     def _drain(self) -> None:
         self._service.draining = True

@@ -8,17 +8,20 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from pathlib import Path
 
 from workbench import __version__
-from workbench.contracts.engine import Engine, Process, Sandbox, SandboxSpec
+from workbench.contracts.engine import Engine
+from workbench.contracts.kernel import KernelLauncher
 from workbench.data_folder import EPHEMERAL_PREFIX, DataFolder, RunFolder
 from workbench.errors import Conflict, InvalidRequest, NotFound, SandboxUnavailable
-from workbench.guest_trees import remove_tree
+from workbench.host.cells.mount_files import Mount
+from workbench.host.cells.sandbox_cells import CellOptions, SandboxCells
+from workbench.host.hosted import Files, Hosted, Running, check_env, spec_of
 from workbench.host.journal import Journal
+from workbench.host.kernel_service import KernelService
 from workbench.host.losses import read_losses
 from workbench.host.spool import Spool
+from workbench.host.waits import MAX_WAIT_S, bounded
 from workbench.model.capability import Level
 from workbench.model.ids import MountId, ProcessId, SandboxId, mount_id, process_id, sandbox_id
 from workbench.model.image import Image
@@ -26,8 +29,6 @@ from workbench.model.process import ProcessSpec
 from workbench.model.tier import tier_named
 from workbench.wire import host as wire
 
-# A client that wants to wait longer asks again; no request holds a connection for ever.
-MAX_WAIT_S = 60.0
 # Shorter than a client's patience: what could not be made in time must not appear after everyone has left.
 _CREATE_TIMEOUT_S = 120.0
 _MAX_READ = 4 * 1024 * 1024
@@ -35,39 +36,6 @@ _MAX_READ = 4 * 1024 * 1024
 _DRAIN_S = 0.2
 _LOSSES_TOLD = 100
 _ENDED_REMEMBERED = 1000
-
-
-@dataclass(slots=True)
-class _Running:
-    process: Process
-    spool: Spool
-    filling: asyncio.Task[None]
-
-
-@dataclass(slots=True)
-class _Hosted:
-    request: wire.CreateSandbox
-    sandbox: Sandbox
-    files: _Files
-    made: float
-    processes: dict[ProcessId, _Running] = field(default_factory=dict)
-    follower: asyncio.Task[None] | None = None
-    gone: str = ""
-
-
-@dataclass(slots=True)
-class _Files:
-    """A folder for /mnt/files: a mount, whose lock is held, or one that goes with the sandbox."""
-
-    path: Path
-    lock: int | None
-
-    async def release(self) -> None:
-        if self.lock is None:
-            # As large and as deep as a guest liked to make it.
-            await asyncio.to_thread(remove_tree, self.path)
-        else:
-            os.close(self.lock)
 
 
 class HostService:
@@ -83,6 +51,8 @@ class HostService:
         spool_max_bytes: int,
         limits_by: str,
         find_image: Callable[[], Image],
+        launcher: KernelLauncher,
+        cell_limit_max_s: float,
     ) -> None:
         self._engine = engine
         self._find_image = find_image
@@ -92,8 +62,12 @@ class HostService:
         self._level = level
         self._spool_max_bytes = spool_max_bytes
         self._limits_by = limits_by
+        self._launcher = launcher
+        run.spool.mkdir(exist_ok=True)
+        self._cell_options = CellOptions(launcher, run.spool, spool_max_bytes, cell_limit_max_s)
+        self.kernels = KernelService(lambda sandbox: self._hosted(sandbox, living=False).cells)
         self._journal = Journal(run.journal)
-        self._sandboxes: dict[SandboxId, _Hosted] = {}
+        self._sandboxes: dict[SandboxId, Hosted] = {}
         self._making: dict[SandboxId, asyncio.Task[wire.SandboxReport]] = {}
         self._closing: set[asyncio.Task[None]] = set()
         self._ended: deque[wire.SandboxReport] = deque(maxlen=_ENDED_REMEMBERED)
@@ -152,28 +126,36 @@ class HostService:
             self._look_if_idle()
 
     async def _create(self, identity: SandboxId, request: wire.CreateSandbox) -> wire.SandboxReport:
-        tier, env = tier_named(request.tier), _checked_env(request.env)
+        tier = tier_named(request.tier)
+        check_env(request.env)
         files = self._files(identity, request.files)
         try:
             async with asyncio.timeout(_CREATE_TIMEOUT_S):
-                sandbox = await self._engine.create(SandboxSpec(id=identity, tier=tier, files=files.path, env=env))
+                sandbox = await self._engine.create(spec_of(request, tier, files.path))
         except TimeoutError:
             await files.release()
             raise SandboxUnavailable(f"no sandbox could be made in {_CREATE_TIMEOUT_S:.0f} s") from None
         except BaseException:
             await files.release()
             raise
-        hosted = _Hosted(request, sandbox, files, time.monotonic())
+        cells = SandboxCells(
+            sandbox,
+            Mount(files.path, tier.files_bytes, tier.files_inodes),
+            self._cell_options,
+            files_kept=request.files is not None,
+            check_living=lambda: hosted.check_living(),
+        )
+        hosted = Hosted(request=request, sandbox=sandbox, files=files, cells=cells, made=time.monotonic())
         self._sandboxes[identity] = hosted
         self._journal.made(identity, sandbox.description.root_pid)
         hosted.follower = asyncio.create_task(self._follow(identity, hosted), name=f"until {identity} ends")
         return self._report(hosted)
 
-    def _files(self, identity: SandboxId, mount: str | None) -> _Files:
+    def _files(self, identity: SandboxId, mount: str | None) -> Files:
         if mount is None:
             path = self._data.files / f"{self._run.ephemeral_prefix}{identity}"
             path.mkdir(mode=0o700)
-            return _Files(path, None)
+            return Files(path, None)
         name = _mount_name(mount)
         lock = self._data.use_mount(name)
         if lock is None:
@@ -182,9 +164,9 @@ class HostService:
             raise Conflict(f"mount {mount} is in use by {by}: close that one first", {"mount": mount})
         path = self._data.files / name
         path.mkdir(mode=0o700, exist_ok=True)
-        return _Files(path, lock)
+        return Files(path, lock)
 
-    async def _follow(self, identity: SandboxId, hosted: _Hosted) -> None:
+    async def _follow(self, identity: SandboxId, hosted: Hosted) -> None:
         """Notice a sandbox that ends by itself. Its outputs stay until the client closes it."""
         hosted.gone = await hosted.sandbox.wait_gone()
         await hosted.sandbox.aclose()
@@ -219,13 +201,16 @@ class HostService:
             await asyncio.shield(closing)
         return wire.Done()
 
-    async def _close(self, hosted: _Hosted) -> None:
+    async def _close(self, hosted: Hosted) -> None:
         try:
+            hosted.cells.close()
             await hosted.sandbox.aclose()
+            await hosted.cells.aclose()
+            self._launcher.forget(hosted.sandbox.description.id)
             if hosted.follower is not None:
                 await asyncio.wait([hosted.follower])
             for running in hosted.processes.values():
-                await _drop(running)
+                await running.drop()
         finally:
             await hosted.files.release()
             self._ended.append(self._report(hosted))
@@ -242,7 +227,9 @@ class HostService:
     async def change_tier(self, request: wire.ChangeTier) -> wire.SandboxReport:
         """Other limits."""
         hosted = self._hosted(request.sandbox)
-        await hosted.sandbox.change_tier(tier_named(request.tier))
+        tier = tier_named(request.tier)
+        await hosted.sandbox.change_tier(tier)
+        await hosted.cells.use_threads(tier.vcpus)
         return self._report(hosted)
 
     async def measure(self, request: wire.MeasureSandbox) -> wire.UsageReport:
@@ -277,7 +264,7 @@ class HostService:
             spool.close()
             raise
         filling = asyncio.create_task(spool.fill(process), name=f"spool {identity}")
-        hosted.processes[identity] = _Running(process, spool, filling)
+        hosted.processes[identity] = Running(process, spool, filling)
         return wire.ProcessReport(process=identity, running=True)
 
     def _spool(self, sandbox: str, process: ProcessId) -> Spool:
@@ -313,7 +300,7 @@ class HostService:
         if request.offset < 0 or request.limit < 1:
             raise InvalidRequest("offset must be 0 or more, and limit 1 or more")
         spool = self._running(request.sandbox, request.process).spool
-        limit, wait_s = min(request.limit, _MAX_READ), _bounded(request.wait_s)
+        limit, wait_s = min(request.limit, _MAX_READ), bounded(request.wait_s)
         data, ended = await spool.read(request.stream, request.offset, limit, wait_s)
         return wire.OutputReport(
             data=data, offset=request.offset, ended=ended, dropped_bytes=spool.dropped[request.stream]
@@ -323,7 +310,7 @@ class HostService:
         """Its end, once what it printed is in the spool."""
         running = self._running(request.sandbox, request.process)
         try:
-            async with asyncio.timeout(_bounded(request.wait_s)):
+            async with asyncio.timeout(bounded(request.wait_s)):
                 end = await running.process.wait()
         except TimeoutError:
             return wire.ProcessReport(process=request.process, running=True)
@@ -347,7 +334,7 @@ class HostService:
         if running is not None:
             with contextlib.suppress(SandboxUnavailable):
                 await running.process.signal(9)
-            await _drop(running)
+            await running.drop()
         return wire.Done()
 
     async def refresh_image(self) -> wire.Done:
@@ -366,24 +353,25 @@ class HostService:
             await asyncio.wait([making])
         everything = [self._sandboxes.pop(identity) for identity in list(self._sandboxes)]
         await asyncio.gather(*(self._close(hosted) for hosted in everything), *self._closing, return_exceptions=True)
+        await self._launcher.aclose()
         self._journal.close()
 
-    def _hosted(self, sandbox: str, *, living: bool = True) -> _Hosted:
+    def _hosted(self, sandbox: str, *, living: bool = True) -> Hosted:
         hosted = self._sandboxes.get(SandboxId(sandbox))
         if hosted is None:
             raise _no_such_sandbox(sandbox)
-        if living and hosted.gone:
-            raise SandboxUnavailable(f"sandbox {sandbox} is gone: {hosted.gone}", {"sandbox": sandbox})
+        if living:
+            hosted.check_living()
         return hosted
 
-    def _running(self, sandbox: str, process: str) -> _Running:
+    def _running(self, sandbox: str, process: str) -> Running:
         """Also of a sandbox that is gone: its outputs are still there."""
         running = self._hosted(sandbox, living=False).processes.get(ProcessId(process))
         if running is None:
             raise NotFound(f"no process {process} in sandbox {sandbox}; it was never started or is forgotten")
         return running
 
-    def _report(self, hosted: _Hosted) -> wire.SandboxReport:
+    def _report(self, hosted: Hosted) -> wire.SandboxReport:
         known = hosted.sandbox.description
         return wire.SandboxReport(
             sandbox=known.id,
@@ -398,19 +386,6 @@ class HostService:
         )
 
 
-async def _drop(running: _Running) -> None:
-    running.filling.cancel()
-    await asyncio.wait([running.filling])
-    running.spool.close()
-
-
-def _bounded(wait_s: float) -> float:
-    # Written so that a NaN, which no comparison holds for, is refused as well.
-    if not wait_s >= 0:
-        raise InvalidRequest(f"a wait must be 0 s or more, not {wait_s}")
-    return min(wait_s, MAX_WAIT_S)
-
-
 def _no_such_sandbox(sandbox: str) -> NotFound:
     return NotFound(
         f"no sandbox {sandbox!r} on this host: it never was, or ended with an earlier host; see `host status`",
@@ -423,9 +398,3 @@ def _mount_name(files: str) -> MountId:
     if name.startswith(EPHEMERAL_PREFIX):
         raise InvalidRequest(f"a mount's id may not start with {EPHEMERAL_PREFIX!r}: {name}")
     return name
-
-
-def _checked_env(env: dict[str, str]) -> dict[str, str]:
-    """The same rules as for a process's own."""
-    ProcessSpec(id=ProcessId("env"), argv=("true",), env=env).checked()
-    return env

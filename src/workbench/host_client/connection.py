@@ -12,12 +12,13 @@ from workbench import __version__
 from workbench.data_folder import reach, release
 from workbench.errors import HostIncompatible, HostUnavailable, from_wire
 from workbench.wire import host as wire
+from workbench.wire.values import Value
 
 CONNECT_TIMEOUT_S = 10.0
 # Longer than any wait that a request may ask for.
 _ANSWER_TIMEOUT_S = 150.0
 
-A = TypeVar("A", bound=wire.Value)
+A = TypeVar("A", bound=Value)
 
 
 class HostConnection:
@@ -60,6 +61,11 @@ class HostConnection:
             raise
         return self
 
+    @property
+    def alive(self) -> bool:
+        """Whether, as far as is known, somebody still listens at the other end."""
+        return self._listener is not None and not self._listener.done()
+
     async def ask(self, request: wire.AnyRequest, answer: type[A]) -> A:
         """One request.
 
@@ -71,7 +77,7 @@ class HostConnection:
         waiting: asyncio.Future[wire.AnyAnswer] = asyncio.get_running_loop().create_future()
         self._waiting[number] = waiting
         try:
-            if self._listener is not None and self._listener.done():
+            if not self.alive:
                 raise HostUnavailable("the host is gone; what it ran is told by `workbench host status`")
             self._writer.write(wire.frame(wire.Asked(number=number, request=request)))
             await self._writer.drain()
@@ -114,6 +120,11 @@ class HostConnection:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.aclose()
+
+
+def nobody_listens(problem: HostUnavailable) -> bool:
+    """Whether it means that there is no host at all, rather than one that does not answer."""
+    return isinstance(problem.__cause__, FileNotFoundError | ConnectionRefusedError)
 
 
 def _nobody(socket_path: Path, problem: BaseException) -> HostUnavailable:

@@ -173,6 +173,8 @@ class CellResult:
     displays_left_out: int = 0
     """rich outputs beyond those that are here; all of them are in the spool, and in `displays_file_path`"""
     displays_file_path: str | None = None
+    displays_note: str = ""
+    """how to read that file, or why there is none"""
     limits: tuple[Limit, ...] = ()
     """caps of the tier that were met"""
     receipt: Receipt

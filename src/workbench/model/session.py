@@ -32,12 +32,16 @@ class Session:
     created_at: str
     """ISO 8601, UTC"""
     used_at: str
-    sandbox: SandboxId | None = None
-    """the one it has now, or had last"""
-    epoch: int = 0
-    """the last that a caller was told, or that was promised to a kernel"""
+    sandbox: SandboxId
+    """the one it has now, or whose name is chosen for the next call that needs one"""
+    begun: bool = False
+    """the sandbox was made and a kernel started in it: there is something to lose"""
+    epoch: int = 1
+    """the last that a caller was told, or that was promised to a kernel; never given twice"""
     last_loss: str = ""
     """why the memory before this epoch is gone, until a receipt has told it"""
+    ending: bool = False
+    """it is being deleted, and nothing begins in it any more"""
 
     @property
     def mount(self) -> MountId:
@@ -64,3 +68,5 @@ class SessionDescription:
     memory_bytes: int = 0
     start_up_error: str = ""
     """what the start-up code raised in the present memory"""
+    warning: str = ""
+    """what is weak about its isolation"""

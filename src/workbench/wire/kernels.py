@@ -176,6 +176,13 @@ class CancelCell(Request, frozen=True, kw_only=True):
     cell: str
 
 
+class InterruptCommand(Request, frozen=True, kw_only=True):
+    """SIGINT to a command and its group; nothing happens if it has ended."""
+
+    sandbox: str
+    cell: str
+
+
 class ForgetCell(Request, frozen=True, kw_only=True):
     """Drop the spool of one that has ended; nothing happens if there is none."""
 
@@ -197,6 +204,6 @@ class ProcessList(Value, frozen=True, kw_only=True, tag=True):
 
 AnyKernelRequest = (
     StartKernel | DescribeKernel | RestartKernel | InterruptKernel | ListVariables | AttachKernel
-    | RunCell | RunCommand | WaitCell | ReadCell | CancelCell | ForgetCell | ListProcesses
+    | RunCell | RunCommand | WaitCell | ReadCell | CancelCell | InterruptCommand | ForgetCell | ListProcesses
 )  # fmt: skip
 AnyKernelAnswer = KernelReport | VariableList | AttachReport | CellReport | CellOutput | ProcessList

@@ -18,6 +18,7 @@ def preload() -> None:
 def prepare() -> None:
     """In a fork that waits: whatever can be done before the host's order."""
     _built[0].prepare()
+    _built[0].warm_up()
     _prepared.append(1)
 
 
@@ -26,6 +27,6 @@ def main(payload: bytes, passed: Sequence[int]) -> int:
     if not _built:
         preload()
     if not _prepared:
-        prepare()
+        _built[0].prepare()
     _built[0].begin(payload, passed)
     return _built[0].run()

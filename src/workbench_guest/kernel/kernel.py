@@ -14,6 +14,7 @@ from typing import Any
 
 from ipykernel.ipkernel import IPythonKernel
 from IPython.core.error import StdinNotImplementedError
+from traitlets import Any as AnyTrait
 from traitlets import Type
 
 from workbench_guest import afterfork
@@ -40,6 +41,8 @@ class WorkbenchKernel(IPythonKernel):
     """Built in the zygote, without sockets; `life` gives it those of its fork."""
 
     shell_class = Type(WorkbenchShell)
+    # Stock insists on a ZMQStream; a rehearsal has none.
+    shell_stream = AnyTrait(allow_none=True)
     # Stock sleeps here so that readers see output before the reply; ours waits for both.
     _execute_sleep = 0.0
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import faulthandler
-import io
 import json
 import logging
 import mmap
@@ -27,6 +26,7 @@ from traitlets.config import Config
 from zmq.eventloop.zmqstream import ZMQStream
 
 from workbench_guest import afterfork
+from workbench_guest.kernel import rehearsal
 from workbench_guest.kernel import shell as shell_module
 from workbench_guest.kernel.flight_recorder import TOTAL_BYTES, FlightRecorder
 from workbench_guest.kernel.kernel import NoSubshells, WorkbenchKernel
@@ -35,23 +35,6 @@ from workbench_guest.messages import FILES, HOME
 
 # The host subscribes as soon as it has connected, which it does while we start.
 _SUBSCRIBED_TIMEOUT_MS = 20_000
-# Run once before the first fork, for what Python and IPython build on first use: compilers, formatters, tracebacks.
-_REHEARSAL = (
-    "1 + 1",
-    "print('x')",
-    "import asyncio; await asyncio.sleep(0)",
-    "%time 1",
-    "undefined_name",
-    "def f():\n    return {}['x']\nf()",
-    "exit()",
-)
-_WITH_PANDAS = (
-    "import pandas as pd, numpy as np; pd.DataFrame({'a': np.arange(3), 'b': list('xyz')})",
-    "pd.DataFrame({'a': [1, 2], 'b': [3., 4.]}).groupby('a').mean().describe()",
-)
-_WITH_PYPLOT = ("import matplotlib.pyplot as plt; plt.plot([1, 2]); plt.show()",)
-
-
 _ASIAN_FONTS = (
     "Noto Sans CJK SC", "Noto Sans CJK JP", "Source Han Sans", "WenQuanYi Zen Hei", "WenQuanYi Micro Hei",
     "Droid Sans Fallback", "IPAGothic", "UnDotum",
@@ -74,13 +57,6 @@ class App(IPKernelApp):
         """Nothing: the zygote's own errors are the host's to hear of."""
 
 
-class _Nowhere:
-    """A socket for the rehearsal: what is sent to it is gone."""
-
-    def send_multipart(self, *_: Any, **__: Any) -> None:
-        """Nothing."""
-
-
 def build() -> WorkbenchKernel:
     """In the zygote, once, with one thread: everything that needs no socket."""
     home = os.environ.get("HOME", "/home/user")
@@ -93,12 +69,11 @@ def build() -> WorkbenchKernel:
     app.log.setLevel(logging.CRITICAL)
     app.session = Session(parent=app, key=b"rehearsal")
     profile = _Folder(parent=app)
-    nowhere = _Nowhere()
     with _few_modules():
         kernel = WorkbenchKernel.instance(
             parent=app,
             session=app.session,
-            iopub_socket=nowhere,
+            iopub_socket=rehearsal.Nowhere(),
             profile_dir=profile,
             shell_channel_thread=NoSubshells(),
             log=app.log,
@@ -109,7 +84,7 @@ def build() -> WorkbenchKernel:
     app.init_pdb()
     _attach_pyplot()
     shell_module.keep_quiet_about_leaving()
-    _rehearse(kernel)
+    rehearsal.rehearse(kernel)
     return kernel
 
 
@@ -144,39 +119,6 @@ def _attach_pyplot() -> None:
     families = {font.name for font in sys.modules["matplotlib.font_manager"].fontManager.ttflist}
     asian = [name for name in _ASIAN_FONTS if name in families][:1]
     matplotlib.rcParams["font.family"] = [*matplotlib.rcParams["font.family"], *asian]
-
-
-def _rehearse(kernel: WorkbenchKernel) -> None:
-    cells = [*_REHEARSAL]
-    if "pandas" in sys.modules:
-        cells += _WITH_PANDAS
-    if "matplotlib.pyplot" in sys.modules:
-        cells += _WITH_PYPLOT
-    shell = kernel.shell
-    assert shell is not None
-    before = set(shell.user_ns)
-    loop = IOLoop(make_current=False)
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        for cell in cells:
-            loop.run_sync(lambda cell=cell: kernel.do_execute(cell, False, True))
-    loop.close(all_fds=True)
-    for name in set(shell.user_ns) - before:
-        del shell.user_ns[name]
-    _forget(shell)
-
-
-def _forget(shell: Any) -> None:
-    """Nothing of the rehearsal is to be seen: counters, In, Out, the last exception."""
-    shell.reset(new_session=True)
-    shell.execution_count = 1
-    for name in ("last_type", "last_value", "last_traceback", "last_exc"):
-        if hasattr(sys, name):
-            delattr(sys, name)
-    shell.last_execution_result = None
-    shell.last_execution_succeeded = True
-    if (fonts := sys.modules.get("matplotlib.font_manager")) is not None:
-        # Open files: a fork would close their numbers when those mean other files.
-        vars(fonts)["_get_font"].cache_clear()
 
 
 def _as_seen_here(folder: str) -> str:
@@ -228,6 +170,11 @@ class Life:
         self._loop = IOLoop()
         self._publisher = Publisher(self._sockets["iopub"], kernel.session)
         self._context = context
+        self._give_sockets()
+
+    def warm_up(self) -> None:
+        """After `prepare`, if there is time before the order."""
+        rehearsal.warm_up(self.kernel, self._loop)
 
     def begin(self, payload: bytes, passed: Sequence[int]) -> None:
         """Take the host's descriptors and be ready for cells."""
@@ -242,7 +189,6 @@ class Life:
             socket.setsockopt(zmq.USE_FD, -1)
         self._sockets["shell"].bind(_OWN_SHELL)
         self._take_over_streams(descriptors)
-        self._give_sockets()
         self._until_subscribed()
         self._publisher.on_first_message(self._sockets["control"], self._open_control)
         self._publisher.start()

@@ -1,0 +1,83 @@
+"""Results and sessions as JSON, for scripts."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import click
+
+from workbench.model.execution import CellResult, CommandResult, Text
+from workbench.model.session import SessionDescription
+
+JsonObject = dict[str, object]
+
+
+def print_json(value: object) -> None:
+    """One value on stdout."""
+    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def cell_json(result: CellResult, session: str | None) -> JsonObject:
+    """A cell's result; `session` is None for one that did not stay."""
+    return {
+        "session": session,
+        "cell": result.cell,
+        "outcome": result.outcome.value,
+        **_text("results", result.results),
+        **_text("stdout", result.stdout),
+        **_text("stderr", result.stderr),
+        "error": dataclasses.asdict(result.error) if result.error is not None else None,
+        "explanation": result.explanation,
+        "displays": [dataclasses.asdict(one) for one in result.displays],
+        "displays_left_out": result.displays_left_out,
+        "displays_file_path": result.displays_file_path,
+        "displays_note": result.displays_note,
+        "limits": [limit.value for limit in result.limits],
+        "receipt": dataclasses.asdict(result.receipt),
+    }
+
+
+def command_json(result: CommandResult, session: str | None) -> JsonObject:
+    """A command's result."""
+    return {
+        "session": session,
+        "command": result.command,
+        "outcome": result.outcome.value,
+        "exit_code": result.exit_code,
+        **_text("stdout", result.stdout),
+        **_text("stderr", result.stderr),
+        "stdout_lines": result.stdout.lines,
+        "stderr_lines": result.stderr.lines,
+        "explanation": result.explanation,
+        "limits": [limit.value for limit in result.limits],
+        "receipt": dataclasses.asdict(result.receipt),
+    }
+
+
+def _text(name: str, text: Text) -> JsonObject:
+    return {name: text.text, f"{name}_file_path": text.file_path, f"{name}_note": text.note}
+
+
+def session_json(described: SessionDescription) -> JsonObject:
+    """A session. Of its variables only the names: values may be credentials, and screens are shared."""
+    session = described.session
+    return {
+        "session": session.spec.id,
+        "user": session.spec.user,
+        "state": described.state,
+        "detail": described.detail,
+        "tier": session.spec.tier.name,
+        "epoch": session.epoch,
+        "execution_count": described.execution_count,
+        "queue": [dataclasses.asdict(one) for one in described.queue],
+        "memory_bytes": described.memory_bytes,
+        "working_folder": session.spec.working_folder,
+        "start_up": session.spec.start_up,
+        "start_up_error": described.start_up_error,
+        "env": sorted(session.spec.env),
+        "sandbox": session.sandbox if session.begun else None,
+        "created_at": session.created_at,
+        "used_at": session.used_at,
+        "warning": described.warning,
+    }

@@ -1,0 +1,17 @@
+"""Clock: the time of day and a pause, from outside, so that the core can be tested without waiting."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """One per service."""
+
+    def now_iso(self) -> str:
+        """The time in UTC as ISO 8601 with microseconds and a Z; later times sort after earlier ones."""
+        ...
+
+    async def pause(self, seconds: float) -> None:
+        """Come back after about so long."""
+        ...

@@ -1,0 +1,201 @@
+"""The story of a session's sandboxes: the record names the one to use, whoever comes first makes it, and a loss is
+written down before anyone is told.
+
+    (X, not begun) --make X, start its kernel--> (X, begun) --X is gone--> (Y, not begun, next epoch, why)
+
+Every arrow is one compare-and-set in the store, so that any number of processes can follow them at once: who loses a
+race goes on with what the winner wrote. Making X twice is making it once, because X is a name that we chose.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import replace
+
+from workbench.contracts.clock import Clock
+from workbench.contracts.host import (
+    KernelAddress,
+    KernelOrder,
+    SandboxHost,
+    SandboxOrder,
+    SandboxState,
+    gone_reason,
+    sandbox_gone,
+)
+from workbench.contracts.storage import MountStore, SessionStore
+from workbench.errors import Conflict, HostUnavailable, KernelUnavailable, NotFound, SandboxUnavailable, WorkbenchError
+from workbench.model.execution import MemoryState, Receipt
+from workbench.model.ids import SessionId, new_sandbox_id
+from workbench.model.session import Session
+
+# A machine on which sandboxes end before their first answer will not do better the fourth time.
+ATTEMPTS = 3
+_PAUSE_S = 0.02
+# As long as a host takes at most to make one, and then some; the mount of one that ends is free much sooner.
+_MAKING_S = 150.0
+_FREEING_S = 15.0
+
+
+class Places:
+    """Where sessions live."""
+
+    def __init__(self, host: SandboxHost, store: SessionStore, mounts: MountStore, clock: Clock) -> None:
+        self._host = host
+        self._store = store
+        self._mounts = mounts
+        self._clock = clock
+
+    async def use(self, session: SessionId) -> Session:
+        """The record, noted as used.
+
+        Raises:
+            NotFound: there is none.
+            Conflict: it is being deleted.
+        """
+        return usable(await self._store.use(session, self._clock.now_iso()))
+
+    async def ready(self, session: Session, *, kernel: bool = True) -> Session:
+        """The session with a sandbox and a kernel, as far as the record knows.
+
+        Without need of a `kernel` one that does not come up, say for its start-up code, is left for later.
+        """
+        for _ in range(ATTEMPTS):
+            if usable(session).begun:
+                return session
+            try:
+                await self._make(session, kernel)
+            except SandboxUnavailable as problem:
+                if (reason := gone_reason(problem)) is None:
+                    raise
+                session = await self.lost(session, reason)
+            else:
+                session = await self._begin(session)
+        raise never_stays(session)
+
+    async def _make(self, session: Session, kernel: bool) -> None:
+        await self._create(session)
+        order = KernelOrder(
+            at=kernel_of(session),
+            epoch=session.epoch,
+            working_folder=session.spec.working_folder,
+            start_up=session.spec.start_up,
+            lost_before=session.last_loss,
+        )
+        try:
+            await self._host.start_kernel(order)
+        except KernelUnavailable:
+            if kernel:
+                raise
+
+    async def _create(self, session: Session) -> SandboxState:
+        order = SandboxOrder(sandbox=session.sandbox, tier=session.spec.tier, mount=session.mount, env=session.spec.env)
+        waited_s = 0.0
+        while True:
+            try:
+                return await self._host.create_sandbox(order)
+            except Conflict as conflict:
+                found = await self._found(session)
+                if found is not None and found.gone:
+                    raise sandbox_gone(session.sandbox, found.gone) from conflict
+                if found is not None:
+                    # It lives, and was ordered before the session got another tier.
+                    await self._host.change_tier(session.sandbox, session.spec.tier)
+                    return found
+                # Someone else has it made just now, or its predecessor is on its way out.
+                if waited_s >= (_FREEING_S if "mount" in conflict.context else _MAKING_S):
+                    raise
+            await self._clock.pause(_PAUSE_S)
+            waited_s += _PAUSE_S
+
+    async def _found(self, session: Session) -> SandboxState | None:
+        try:
+            return await self._host.describe_sandbox(session.sandbox)
+        except SandboxUnavailable as problem:
+            if gone_reason(problem) is None:
+                raise
+            return None
+
+    async def _begin(self, session: Session) -> Session:
+        begun = replace(session, begun=True)
+        if await self._store.replace(session, begun):
+            return begun
+        try:
+            now = usable(await self._store.get(session.spec.id))
+        except (NotFound, Conflict):
+            # It was deleted while we made its sandbox: nobody else knows of that one.
+            await self._host.close_sandbox(session.sandbox)
+            await self._mounts.remove(session.mount)
+            raise
+        return now
+
+    async def gone(self, session: Session) -> str | None:
+        """Why its sandbox is gone, if it is; None also if nobody can tell."""
+        try:
+            return (await self._host.describe_sandbox(session.sandbox)).gone or None
+        except WorkbenchError as problem:
+            return gone_reason(problem)
+
+    async def lost(self, session: Session, reason: str, *, told: Receipt | None = None) -> Session:
+        """Write down that its sandbox is gone, and choose the next; the record as it then is.
+
+        `told` is the receipt that is about to say so: the next memory begins at its epoch, and need not say it again.
+        """
+        # Before the record: whoever reads of the next sandbox finds the mount free for it.
+        with contextlib.suppress(HostUnavailable):
+            await self._host.close_sandbox(session.sandbox)
+        why = "" if told is not None else reason if session.begun else session.last_loss
+        moved = replace(
+            session,
+            sandbox=new_sandbox_id(),
+            begun=False,
+            epoch=max(session.epoch + 1, told.epoch if told is not None else 0),
+            last_loss=why,
+        )
+        if await self._store.replace(session, moved):
+            return moved
+        try:
+            return await self._store.get(session.spec.id)
+        except NotFound:
+            if told is None:
+                raise
+            # Deleted meanwhile; what ran in it to this end still has its result.
+            return moved
+
+    async def settle(self, session: Session, receipt: Receipt) -> None:
+        """Keep what a receipt says before it is given to the caller."""
+        while receipt.epoch > session.epoch or (receipt.state is MemoryState.LOST and session.last_loss):
+            kept = replace(session, epoch=max(session.epoch, receipt.epoch), last_loss="")
+            if await self._store.replace(session, kept):
+                return
+            try:
+                now = await self._store.get(session.spec.id)
+            except NotFound:
+                return
+            if now.sandbox != session.sandbox or now.created_at != session.created_at:
+                # Others have moved on, to an epoch of their own.
+                return
+            session = now
+
+
+def usable(session: Session) -> Session:
+    """Itself, unless it is being deleted."""
+    if session.ending:
+        raise Conflict(
+            f"session {session.spec.id!r} is being deleted; delete it again if that does not end, then make it anew",
+            {"session": session.spec.id},
+        )
+    return session
+
+
+def kernel_of(session: Session) -> KernelAddress:
+    """Where its kernel is."""
+    return KernelAddress(sandbox=session.sandbox, kernel=session.kernel)
+
+
+def never_stays(session: Session) -> SandboxUnavailable:
+    """For a machine on which nothing lives."""
+    return SandboxUnavailable(
+        f"sandboxes of session {session.spec.id!r} ended {ATTEMPTS} times before they could be used; "
+        "`workbench doctor` and the host's log tell more",
+        {"session": session.spec.id},
+    )

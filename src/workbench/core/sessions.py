@@ -1,0 +1,237 @@
+"""Sessions: made, described, changed and deleted. How they get their sandboxes is told in `places`."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+from workbench.contracts.clock import Clock
+from workbench.contracts.host import CellAddress, KernelState, SandboxHost, gone_reason
+from workbench.contracts.kernel import AttachPoint
+from workbench.contracts.storage import MountStore, PageRequest, SessionStore
+from workbench.core import requests
+from workbench.core.places import ATTEMPTS, Places, kernel_of, never_stays, usable
+from workbench.errors import Conflict, HostUnavailable, InvalidRequest, NotFound, SandboxUnavailable, WorkbenchError
+from workbench.model.execution import BackgroundProcess, Cell, Receipt, Variable
+from workbench.model.ids import CellId, SessionId, new_sandbox_id, session_id
+from workbench.model.process import check_words
+from workbench.model.session import Session, SessionDescription, SessionSpec
+
+# What the host calls folders that go with their sandbox; a session's files stay.
+_RESERVED = "tmp-"
+
+
+class Sessions:
+    """Everything about sessions but running something in them."""
+
+    def __init__(
+        self, host: SandboxHost, store: SessionStore, mounts: MountStore, clock: Clock, places: Places
+    ) -> None:
+        self._host = host
+        self._store = store
+        self._mounts = mounts
+        self._clock = clock
+        self._places = places
+
+    async def create(self, request: requests.CreateSession) -> SessionDescription:
+        """Write it down; with `eager` also make what it runs in."""
+        now = self._clock.now_iso()
+        session = Session(spec=_checked_spec(request), created_at=now, used_at=now, sandbox=new_sandbox_id())
+        await self._store.add(session)
+        if not request.eager:
+            return SessionDescription(session=session, state="cold")
+        try:
+            session = await self._places.ready(session)
+        except BaseException:
+            # Nobody was told of it; who asks again may use the same name.
+            with contextlib.suppress(WorkbenchError):
+                await self.delete(requests.DeleteSession(session=session.spec.id))
+            raise
+        return await self.described(session)
+
+    async def describe(self, request: requests.DescribeSession) -> SessionDescription:
+        """As it is, without touching it."""
+        return await self.described(await self._store.get(request.session))
+
+    async def list(self, request: requests.ListSessions) -> requests.SessionPage:
+        """One page. A session that ends while it is listed is told as what it was."""
+        if not 1 <= request.limit <= 1000:
+            raise InvalidRequest(f"a page has 1 to 1000 sessions, not {request.limit}")
+        page = PageRequest(user=request.user, after=request.after, limit=request.limit + 1)
+        found = await self._store.list(page)
+        shown = found[: request.limit]
+        return requests.SessionPage(
+            sessions=tuple([await self.described(one) for one in shown]),
+            next_after=shown[-1].spec.id if len(found) > len(shown) else None,
+        )
+
+    async def described(self, session: Session) -> SessionDescription:
+        """The record, and what the host says of it."""
+        if session.ending:
+            return SessionDescription(session=session, state="ending")
+        if not session.begun:
+            state = "lost" if session.last_loss else "cold"
+            return SessionDescription(session=session, state=state, detail=session.last_loss)
+        try:
+            place = await self._host.describe_sandbox(session.sandbox)
+            if place.gone:
+                return SessionDescription(session=session, state="lost", detail=place.gone)
+            kernel = await self._host.describe_kernel(kernel_of(session))
+            usage = await self._host.measure(session.sandbox)
+        except SandboxUnavailable as problem:
+            return SessionDescription(session=session, state="lost", detail=gone_reason(problem) or problem.message)
+        except HostUnavailable as problem:
+            return SessionDescription(session=session, state="unreachable", detail=problem.message)
+        await self._places.settle(session, Receipt(epoch=kernel.epoch))
+        return SessionDescription(
+            session=replace(session, epoch=max(session.epoch, kernel.epoch)),
+            state="busy" if kernel.queue else "idle",
+            execution_count=kernel.execution_count,
+            queue=kernel.queue,
+            memory_bytes=usage.memory_bytes,
+            start_up_error=kernel.start_up_error,
+            warning=place.warning,
+        )
+
+    async def delete(self, request: requests.DeleteSession) -> None:
+        """Stop it for everyone, end its sandbox, drop its files, and its record last: who is interrupted here can
+        be followed by another try.
+        """
+        session = await self._store.get(request.session)
+        while not session.ending:
+            ending = replace(session, ending=True)
+            session = ending if await self._store.replace(session, ending) else await self._store.get(request.session)
+        # Without a host there is no sandbox either; if one is stuck, the mount is in use and says so.
+        with contextlib.suppress(HostUnavailable):
+            await self._host.close_sandbox(session.sandbox)
+        await self._mounts.remove(session.mount)
+        await self._store.remove(request.session)
+
+    async def change_tier(self, request: requests.ChangeTier) -> SessionDescription:
+        """At once for a living sandbox, whose memory stays; if that is refused nothing changes."""
+        session = usable(await self._store.get(request.session))
+        if session.begun:
+            with _unless_gone():
+                await self._host.change_tier(session.sandbox, request.tier)
+        while True:
+            changed = replace(session, spec=replace(session.spec, tier=request.tier))
+            if await self._store.replace(session, changed):
+                return await self.described(changed)
+            session = usable(await self._store.get(request.session))
+
+    async def restart(self, request: requests.RestartKernel) -> SessionDescription:
+        """A new memory, if there is one; else a first."""
+        session = await self._places.use(request.session)
+        if not session.begun:
+            return await self.described(await self._places.ready(session))
+        try:
+            kernel = await self._host.restart_kernel(kernel_of(session))
+        except SandboxUnavailable as problem:
+            if (reason := gone_reason(problem)) is None:
+                raise
+            return await self.described(await self._places.ready(await self._places.lost(session, reason)))
+        await self._places.settle(session, Receipt(epoch=kernel.epoch))
+        return await self.described(await self._store.get(request.session))
+
+    async def interrupt(self, request: requests.InterruptKernel) -> None:
+        """Nothing happens if nothing runs."""
+        session = await self._places.use(request.session)
+        if session.begun:
+            with _unless_gone():
+                await self._host.interrupt_kernel(kernel_of(session))
+
+    async def list_variables(self, request: requests.ListVariables) -> tuple[Variable, ...]:
+        """None, for a session without a memory."""
+        session = await self._places.use(request.session)
+        if session.begun:
+            with _unless_gone():
+                return await self._host.list_variables(kernel_of(session), request.most)
+        return ()
+
+    async def list_processes(self, request: requests.ListProcesses) -> tuple[BackgroundProcess, ...]:
+        """None, for a session without a sandbox."""
+        session = await self._places.use(request.session)
+        if session.begun:
+            with _unless_gone():
+                return await self._host.list_processes(session.sandbox)
+        return ()
+
+    async def attach(self, request: requests.AttachKernel) -> AttachPoint:
+        """A door to its kernel, which is started if need be."""
+        session = await self._places.use(request.session)
+        for _ in range(ATTEMPTS):
+            session = await self._places.ready(session)
+            try:
+                return await self._host.attach(kernel_of(session))
+            except SandboxUnavailable as problem:
+                if (reason := gone_reason(problem)) is None:
+                    raise
+                session = await self._places.lost(session, reason)
+        raise never_stays(session)
+
+    async def cancel_cell(self, request: requests.CancelCell) -> None:
+        """Out of the queue."""
+        session = await self._places.use(request.session)
+        await self._host.cancel_cell(_cell(session, request.cell))
+
+    async def stop_cell(self, request: requests.StopCell) -> bool:
+        """This one and no other: what waits is cancelled, and an interrupt is sent only while it runs."""
+        session = await self._places.use(request.session)
+        with _unless_gone(), contextlib.suppress(NotFound):
+            try:
+                await self._host.cancel_cell(_cell(session, request.cell))
+            except Conflict:
+                if not _runs(await self._host.describe_kernel(kernel_of(session)), request.cell):
+                    return False
+                await self._host.interrupt_kernel(kernel_of(session))
+            return True
+        return False
+
+    async def stop_command(self, request: requests.StopCommand) -> bool:
+        """It and all in its group."""
+        session = await self._places.use(request.session)
+        with _unless_gone(), contextlib.suppress(NotFound):
+            at = _cell(session, request.cell)
+            await self._host.interrupt_command(at)
+            return await self._host.wait_command(at, 0.0) is None
+        return False
+
+
+@contextlib.contextmanager
+def _unless_gone() -> Iterator[None]:
+    """A sandbox that is gone is no error for who only wants to know, or to stop, what is in it."""
+    try:
+        yield
+    except SandboxUnavailable as problem:
+        if gone_reason(problem) is None:
+            raise
+
+
+def _runs(kernel: KernelState, cell: CellId) -> bool:
+    return any(one.running and one.cell == cell for one in kernel.queue)
+
+
+def _cell(session: Session, cell: CellId) -> CellAddress:
+    if not session.begun:
+        raise NotFound(f"session {session.spec.id!r} has no cell {cell}: nothing runs in it", {"cell": cell})
+    return CellAddress(sandbox=session.sandbox, cell=cell)
+
+
+def _checked_spec(request: requests.CreateSession) -> SessionSpec:
+    name = session_id(request.session)
+    if name.startswith(_RESERVED):
+        raise InvalidRequest(f"a session's name may not start with {_RESERVED!r}: {name}")
+    check_words(request.env, request.working_folder)
+    if not request.working_folder.startswith("/"):
+        raise InvalidRequest(f"the working folder must be an absolute path, not {request.working_folder!r}")
+    Cell(id=CellId("start-up"), code=request.start_up).checked(math.inf)
+    return SessionSpec(
+        id=SessionId(name),
+        user=request.user,
+        tier=request.tier,
+        env=dict(request.env),
+        start_up=request.start_up,
+        working_folder=request.working_folder,
+    )

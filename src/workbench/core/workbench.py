@@ -1,0 +1,106 @@
+"""Workbench: the operations that every door offers, one method each with one request value. Doors only translate."""
+
+from __future__ import annotations
+
+from workbench.contracts.clock import Clock
+from workbench.contracts.host import SandboxHost
+from workbench.contracts.kernel import AttachPoint
+from workbench.contracts.storage import MountStore, SessionStore
+from workbench.core import requests
+from workbench.core.executions import Executions
+from workbench.core.places import Places
+from workbench.core.sessions import Sessions
+from workbench.model.execution import BackgroundProcess, CellResult, CommandResult, Variable
+from workbench.model.session import SessionDescription
+
+
+class Workbench:
+    """Owns nothing that runs: cancelling a call, or ending this process, ends no cell and no session.
+
+    Every method may raise any error of the tree; then nothing ran. `NotFound` means that there is no such session,
+    `Conflict` that it is being deleted. Calls may be made at once, from any number of processes.
+    """
+
+    def __init__(self, *, host: SandboxHost, sessions: SessionStore, mounts: MountStore, clock: Clock) -> None:
+        places = Places(host, sessions, mounts, clock)
+        self._sessions = Sessions(host, sessions, mounts, clock, places)
+        self._executions = Executions(host, places)
+
+    async def create_session(self, request: requests.CreateSession) -> SessionDescription:
+        """A new session.
+
+        Raises:
+            Conflict: there is one of that name.
+            InvalidRequest: its name, variables, start-up code or working folder cannot be used.
+        """
+        return await self._sessions.create(request)
+
+    async def describe_session(self, request: requests.DescribeSession) -> SessionDescription:
+        """How it is now. Changes nothing, and starts no host."""
+        return await self._sessions.describe(request)
+
+    async def list_sessions(self, request: requests.ListSessions) -> requests.SessionPage:
+        """A page of them, by name."""
+        return await self._sessions.list(request)
+
+    async def delete_session(self, request: requests.DeleteSession) -> None:
+        """End what runs in it, and drop its files and its record. Who was interrupted asks again."""
+        await self._sessions.delete(request)
+
+    async def change_tier(self, request: requests.ChangeTier) -> SessionDescription:
+        """Another size; a living memory stays.
+
+        Raises:
+            QuotaExceeded: it uses more than that now; nothing changed.
+        """
+        return await self._sessions.change_tier(request)
+
+    async def restart_kernel(self, request: requests.RestartKernel) -> SessionDescription:
+        """A new memory, with the start-up code run in it."""
+        return await self._sessions.restart(request)
+
+    async def interrupt_kernel(self, request: requests.InterruptKernel) -> None:
+        """Interrupt what runs, whoever runs it."""
+        await self._sessions.interrupt(request)
+
+    async def list_variables(self, request: requests.ListVariables) -> tuple[Variable, ...]:
+        """Names of its memory; none if it has no memory now."""
+        return await self._sessions.list_variables(request)
+
+    async def list_processes(self, request: requests.ListProcesses) -> tuple[BackgroundProcess, ...]:
+        """What runs in its background."""
+        return await self._sessions.list_processes(request)
+
+    async def attach_kernel(self, request: requests.AttachKernel) -> AttachPoint:
+        """Where a Jupyter client on the host's machine finds its kernel."""
+        return await self._sessions.attach(request)
+
+    async def run_cell(self, request: requests.RunCell) -> CellResult:
+        """Run code to its end, which is a result whatever it is.
+
+        Cancelling the call does not stop the cell; `stop_cell` does.
+
+        Raises:
+            Cancelled: it was taken out of the queue before it began.
+        """
+        return await self._executions.run_cell(request)
+
+    async def run_command(self, request: requests.RunCommand) -> CommandResult:
+        """The same for a command line; it does not wait for cells."""
+        return await self._executions.run_command(request)
+
+    async def cancel_cell(self, request: requests.CancelCell) -> None:
+        """Take a waiting cell out of the queue.
+
+        Raises:
+            Conflict: it runs or has ended.
+        """
+        await self._sessions.cancel_cell(request)
+
+    async def stop_cell(self, request: requests.StopCell) -> bool:
+        """Cancel it if it waits, interrupt it if it runs; whether there was something to stop. No other is touched."""
+        return await self._sessions.stop_cell(request)
+
+    async def stop_command(self, request: requests.StopCommand) -> bool:
+        """Interrupt it and everything in its group; whether there was something to stop."""
+        return await self._sessions.stop_command(request)

@@ -1,0 +1,362 @@
+"""One kernel as its host keeps it: a queue of cells, a memory at a time, and a result for everything that began."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+from workbench.contracts.engine import Sandbox
+from workbench.contracts.kernel import AttachPoint, KernelGone, KernelLauncher
+from workbench.errors import (
+    Cancelled,
+    Conflict,
+    HostError,
+    KernelUnavailable,
+    QuotaExceeded,
+    SandboxUnavailable,
+    WorkbenchError,
+)
+from workbench.host.cells.cell_run import CellRun, Ending, send_interrupts
+from workbench.host.cells.measuring import Cost, Meter
+from workbench.host.cells.memories import Memories, Memory, Patience, Wanted
+from workbench.host.cells.mount_files import Mount
+from workbench.host.cells.queue import Origin, Ticket, TurnQueue
+from workbench.host.cells.results import cell_result
+from workbench.host.cells.tracked import Shelf, State, Tracked
+from workbench.host.cells.words import RESTARTED, Place, how_it_ended
+from workbench.model.execution import Cell, MemoryState, Receipt, Variable
+from workbench.model.ids import new_cell_id
+from workbench.model.process import ProcessExit
+from workbench.wire import kernels as wire
+
+_log = logging.getLogger(__name__)
+# Each holds its code in memory.
+MOST_WAITING = 1000
+_NEVER_BEGAN = "the kernel was restarted before it began; send it again"
+# Beyond the kernel's own patience with the question.
+_VARIABLES_S = 30.0
+_ATTACH_S = 30.0
+_THREADS_S = 5.0
+# For cells to write their results down when the sandbox closes.
+_CLOSE_S = 30.0
+
+T = TypeVar("T")
+
+
+class HostedKernel:
+    """Made by the sandbox's cells, which close it."""
+
+    def __init__(
+        self,
+        *,
+        sandbox: Sandbox,
+        launcher: KernelLauncher,
+        wanted: Wanted,
+        epoch: int,
+        lost_before: str,
+        shelf: Shelf,
+        mount: Mount,
+        meter: Meter,
+        place: Place,
+        patience: Patience | None = None,
+    ) -> None:
+        self.wanted = wanted
+        self._shelf = shelf
+        self._mount = mount
+        self._meter = meter
+        self._place = place
+        self._patience = patience or Patience()
+        self._queue = TurnQueue()
+        self._tickets: dict[Tracked, Ticket] = {}
+        self._run: tuple[Memory, CellRun] | None = None
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._interrupting: asyncio.Task[None] | None = None
+        self.memories = Memories(
+            sandbox=sandbox,
+            launcher=launcher,
+            wanted=wanted,
+            epoch=epoch,
+            lost_before=lost_before,
+            on_lost=self._memory_lost,
+            patience=self._patience,
+        )
+
+    def report(self, sandbox: str) -> wire.KernelReport:
+        """As it is now."""
+        memory = self.memories.current
+        return wire.KernelReport(
+            sandbox=sandbox,
+            kernel=self.wanted.kernel,
+            epoch=self.memories.epoch,
+            execution_count=memory.execution_count if memory else 0,
+            queue=self._queue.report(),
+            start_up_error=memory.start_up_error if memory else "",
+        )
+
+    def submit(self, tracked: Tracked) -> None:
+        """Into the queue; the shelf has it from here on.
+
+        Raises:
+            QuotaExceeded: too many wait already.
+        """
+        assert isinstance(tracked.asked, Cell)
+        if len(self._queue.waiting()) >= MOST_WAITING:
+            raise QuotaExceeded(f"{MOST_WAITING} cells wait for this kernel already; wait for them or restart it")
+        ticket = Ticket(tracked.id, Origin.SESSION, tracked.asked.code)
+        self._tickets[tracked] = ticket
+        self._shelf.add(tracked)
+        self._queue.join(ticket)
+        self._own(self._live(tracked, tracked.asked, ticket), f"cell {tracked.id}")
+
+    async def _live(self, tracked: Tracked, cell: Cell, ticket: Ticket) -> None:
+        try:
+            async with self._queue.turn(ticket):
+                await self._take_turn(tracked, cell, ticket)
+        except WorkbenchError as problem:
+            tracked.fail(problem)
+        except asyncio.CancelledError:
+            tracked.fail(Cancelled("the sandbox was closed"))
+            raise
+        except Exception:  # noqa: BLE001
+            _log.exception("cell %s failed", tracked.id)
+            tracked.fail(HostError("the host failed; its log has the reason"))
+        finally:
+            self._tickets.pop(tracked, None)
+            self._shelf.ended(tracked)
+
+    async def _take_turn(self, tracked: Tracked, cell: Cell, ticket: Ticket) -> None:
+        tried_before = False
+        while True:
+            memory = await ticket.unless_refused(self.memories.ready())
+            measured = await ticket.unless_refused(self._meter.start())
+            if self.memories.current is not memory:
+                continue
+            # Nothing may come between: from here on it can begin, and cannot be taken out of the queue.
+            ticket.begin()
+            tracked.state = State.RUNNING
+            ending = await self._run_in(memory, cell, tracked)
+            if ending.began is not None or ending.finished is not None:
+                break
+            if tried_before or not ending.never_began or ending.lost == RESTARTED:
+                raise _not_begun(ending)
+            # It certainly never began, so it may be given to the next memory; once, as it may be what kills them.
+            tried_before = True
+            ticket.wait_again()
+            tracked.state = State.WAITING
+        cost = await measured.stop()
+        receipt = self._receipt(memory, ending, cost)
+        await tracked.output.keep_whole(self._mount)
+        tracked.end(cell_result(cell, ending, receipt, tracked.output, self._place))
+
+    async def _run_in(self, memory: Memory, cell: Cell, tracked: Tracked) -> Ending:
+        run = CellRun(memory.kernel, cell, tracked.output.add, self._patience.ladder)
+        self._run = (memory, run)
+        try:
+            ending = await run.run()
+        finally:
+            self._run = None
+        memory.was_used = memory.was_used or ending.began is not None
+        if ending.lost:
+            self.memories.lost(memory, ending.lost, ending.exit)
+        return ending
+
+    def _receipt(self, memory: Memory, ending: Ending, cost: Cost) -> Receipt:
+        counted = ending.finished or ending.began
+        if counted is not None:
+            memory.execution_count = counted.execution_count
+        finished = ending.finished
+        # A memory that went with this cell is told by this receipt, with the epoch of the next; else one that went
+        # before it is, by the first receipt of the memory that followed.
+        reason, epoch = (ending.lost, self.memories.epoch) if ending.lost else (memory.lost_before, memory.epoch)
+        if ending.lost:
+            self.memories.told()
+        memory.lost_before = ""
+        return Receipt(
+            epoch=epoch,
+            execution_count=memory.execution_count,
+            state=MemoryState.LOST if reason else MemoryState.INTACT,
+            reason=reason,
+            added=finished.names.added if finished else (),
+            removed=finished.names.removed if finished else (),
+            rebound=finished.names.rebound if finished else (),
+            more_names=finished.names.more if finished else 0,
+            working_folder=finished.working_folder if finished else "",
+            peak_memory_bytes=cost.peak_memory_bytes,
+            cpu_s=cost.cpu_s,
+            wall_s=cost.wall_s,
+        )
+
+    def cancel(self, tracked: Tracked) -> None:
+        """Take it out of the queue.
+
+        Raises:
+            Conflict: it runs, or has ended.
+        """
+        ticket = self._tickets.get(tracked)
+        if tracked.state is State.ENDED or ticket is None:
+            raise Conflict(f"cell {tracked.id} has ended already", {"cell": tracked.id})
+        if ticket.is_running:
+            raise Conflict(f"cell {tracked.id} is running: interrupt it", {"cell": tracked.id})
+        ticket.refuse(Cancelled(f"cell {tracked.id} was taken out of the queue", {"cell": tracked.id}))
+
+    async def restart(self) -> None:
+        """A new memory. What runs is lost, what waits never begins.
+
+        Raises:
+            KernelUnavailable: none comes up.
+        """
+        self._refuse_all(_NEVER_BEGAN)
+        if self._run is not None:
+            self._run[1].stop(RESTARTED)
+        await self.memories.replace(RESTARTED)
+
+    def _refuse_all(self, reason: str) -> None:
+        for ticket in self._queue.waiting():
+            ticket.refuse(Cancelled(reason, {"cell": ticket.cell}))
+
+    async def interrupt(self) -> None:
+        """What runs, until it is over, up to a few times. Those who ask meanwhile wait for the same."""
+        if self._interrupting is None:
+            self._interrupting = self._own(self._interrupt(), "interrupt")
+        await asyncio.shield(self._interrupting)
+
+    async def _interrupt(self) -> None:
+        try:
+            ladder, memory, ticket = self._patience.ladder, self.memories.current, self._queue.running
+            if self._run is not None:
+                self._run[1].interrupted()
+                await send_interrupts(self._run[0].kernel, self._run[1].over, ladder)
+            elif (starting := self.memories.starting_kernel) and (run := self.memories.start_up_run):
+                run.interrupted()
+                await send_interrupts(starting, run.over, ladder)
+            elif memory is not None and ticket is not None and ticket.origin is Origin.ATTACHED:
+                await send_interrupts(memory.kernel, ticket.over, ladder)
+        finally:
+            self._interrupting = None
+
+    async def variables(self, most: int, wait_s: float) -> tuple[Variable, ...]:
+        """In its turn.
+
+        Raises:
+            KernelUnavailable: its turn did not come in time, or there is no kernel.
+        """
+        # Its own task: a question that was asked must be answered before the next cell, also if the asker has left.
+        return await asyncio.shield(self._own(self._variables(most, wait_s), "variables"))
+
+    async def _variables(self, most: int, wait_s: float) -> tuple[Variable, ...]:
+        ticket = Ticket(new_cell_id(), Origin.HOST, "")
+        self._queue.join(ticket)
+        waiting = asyncio.get_running_loop().call_later(wait_s, self._too_late, ticket, wait_s)
+        try:
+            async with self._queue.turn(ticket):
+                memory = await ticket.unless_refused(self.memories.ready())
+                ticket.begin()
+                async with asyncio.timeout(_VARIABLES_S):
+                    return await memory.kernel.variables(most)
+        except KernelGone as gone:
+            raise KernelUnavailable(f"{how_it_ended(gone.exit)}; ask again") from gone
+        except TimeoutError:
+            raise KernelUnavailable(f"the kernel did not tell its variables in {_VARIABLES_S:g} s") from None
+        finally:
+            waiting.cancel()
+
+    def _too_late(self, ticket: Ticket, wait_s: float) -> None:
+        if ticket.is_running:
+            return
+        running = self._queue.running
+        by = f"cell {running.cell} ({running.first_line!r}) is running" if running else "it is starting"
+        ticket.refuse(
+            KernelUnavailable(
+                f"the kernel had no time in {wait_s:g} s: {by}; wait for it or interrupt it, and ask again"
+            )
+        )
+
+    async def use_threads(self, count: int) -> None:
+        """Tell the present memory; the next one is started with the new number. Never fails: it is about speed."""
+        if (memory := self.memories.current) is not None:
+            try:
+                async with asyncio.timeout(_THREADS_S):
+                    await memory.kernel.use_threads(count)
+            except (WorkbenchError, KernelGone, TimeoutError) as problem:
+                _log.warning("kernel %s: its pools of threads keep their size: %s", self.wanted.kernel, problem)
+
+    async def attach(self) -> AttachPoint:
+        """The door for notebooks, which stays open over the loss of a memory.
+
+        Raises:
+            KernelUnavailable: there is no kernel.
+        """
+        memory = await self.memories.ready()
+        try:
+            async with asyncio.timeout(_ATTACH_S):
+                return await memory.kernel.attach(self._turn)
+        except TimeoutError:
+            raise KernelUnavailable(f"the kernel could not be attached to in {_ATTACH_S:g} s") from None
+
+    @asynccontextmanager
+    async def _turn(self, code: str) -> AsyncIterator[None]:
+        ticket = Ticket(new_cell_id(), Origin.ATTACHED, code)
+        self._queue.join(ticket)
+        async with self._queue.turn(ticket):
+            try:
+                memory = await ticket.unless_refused(self.memories.ready())
+            except (KernelUnavailable, SandboxUnavailable) as problem:
+                raise Cancelled(problem.message) from problem
+            memory.was_used = True
+            ticket.begin()
+            yield
+
+    def _memory_lost(self, memory: Memory, reason: str, end: ProcessExit | None) -> None:
+        if self._run is not None and self._run[0] is memory:
+            self._run[1].stop(reason, end)
+        # What notebooks ran or wanted to run was in that memory; nobody else would end their turns.
+        for ticket in self._queue.waiting():
+            if ticket.origin is Origin.ATTACHED:
+                ticket.refuse(Cancelled(f"{reason}; send it again"))
+        running = self._queue.running
+        if running is not None and running.origin is Origin.ATTACHED:
+            self._queue.leave(running)
+
+    def close(self) -> None:
+        """Begin nothing more."""
+        self.memories.close()
+        self._refuse_all("the sandbox was closed before it began")
+
+    async def aclose(self) -> None:
+        """End what runs and wait until it is written down. May be called twice."""
+        self.close()
+        if self._run is not None:
+            self._run[1].stop("the sandbox was closed")
+        await self.memories.aclose()
+        if self._tasks:
+            _, late = await asyncio.wait(self._tasks, timeout=_CLOSE_S)
+            for task in late:
+                task.cancel()
+            if late:
+                await asyncio.wait(late)
+
+    def _own(self, work: Coroutine[Any, Any, T], name: str) -> asyncio.Task[T]:
+        task = asyncio.create_task(work, name=f"{name} of kernel {self.wanted.kernel}")
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+        return task
+
+    def _done(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            task.exception()  # told to whoever waits; nobody may
+
+
+def _not_begun(ending: Ending) -> WorkbenchError:
+    if ending.lost == RESTARTED:
+        return Cancelled(_NEVER_BEGAN)
+    if isinstance(ending.problem, SandboxUnavailable):
+        return ending.problem
+    if ending.exit is not None and ending.exit.lost:
+        return SandboxUnavailable(f"{how_it_ended(ending.exit)}; nothing ran", {"gone": ending.exit.reason})
+    if ending.problem is not None:
+        return KernelUnavailable(f"{ending.problem.message}; nothing is known to have run")
+    return KernelUnavailable(f"{ending.lost}; the cell never began")

@@ -1,0 +1,263 @@
+"""The memories of one kernel, one after the other: which there is now, why the one before is gone, and the next one."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+
+from workbench.contracts.engine import Sandbox
+from workbench.contracts.kernel import Kernel, KernelLauncher, KernelStart
+from workbench.errors import KernelUnavailable, SandboxUnavailable, WorkbenchError
+from workbench.host.cells.cell_run import CellRun, Ladder, close_kernel
+from workbench.host.cells.recorder import plain_error
+from workbench.host.cells.words import how_it_ended
+from workbench.model.execution import Cell, CellError, Outcome, Piece
+from workbench.model.ids import KernelId, new_cell_id
+from workbench.model.process import ProcessExit
+
+_log = logging.getLogger(__name__)
+_TOLD_OF_AN_ERROR = 2000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """How hard it is tried to have a memory; tests are in a hurry."""
+
+    start_s: float = 60.0
+    tries: int = 3
+    """in the background, after a loss; a request that needs a kernel tries once more itself"""
+    pause_s: float = 0.5
+    settled_s: float = 5.0
+    """a kernel that nobody used and that ended sooner than this has ended at once"""
+    ladder: Ladder = field(default_factory=Ladder)
+
+
+@dataclass(slots=True, eq=False)
+class Memory:
+    """One interpreter with its variables."""
+
+    kernel: Kernel
+    start_up_error: str
+    epoch: int = 0
+    lost_before: str = ""
+    """why the memory before it is gone, until a receipt has told it"""
+    execution_count: int = 0
+    was_used: bool = False
+    ready_at: float = field(default_factory=time.monotonic)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What every memory of the kernel is started with."""
+
+    kernel: KernelId
+    working_folder: str
+    start_up: str
+
+
+class Memories:
+    """Owned by a hosted kernel. Starts nothing before it is asked to."""
+
+    def __init__(
+        self,
+        *,
+        sandbox: Sandbox,
+        launcher: KernelLauncher,
+        wanted: Wanted,
+        epoch: int,
+        lost_before: str,
+        on_lost: Callable[[Memory, str, ProcessExit | None], None],
+        patience: Patience,
+    ) -> None:
+        self._sandbox = sandbox
+        self._launcher = launcher
+        self._wanted = wanted
+        self._on_lost = on_lost
+        self._patience = patience
+        self._lost_before = lost_before
+        self._generation = 0
+        self._ended_at_once = 0
+        self._problem: WorkbenchError | None = None
+        self._starting: asyncio.Task[None] | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._closed = False
+        self.epoch = epoch
+        """of the present memory, or of the next"""
+        self.current: Memory | None = None
+        self.start_up_run: CellRun | None = None
+        """while it runs, with its kernel"""
+        self.starting_kernel: Kernel | None = None
+
+    async def ready(self) -> Memory:
+        """The present memory, or the next one as soon as it is there.
+
+        Raises:
+            KernelUnavailable: none comes up; the next call tries again.
+            SandboxUnavailable: the sandbox is gone.
+        """
+        while self.current is None:
+            if self._closed:
+                raise SandboxUnavailable("the sandbox is being closed")
+            starting = self._starting or self._begin(tries=1)
+            await asyncio.wait([starting])
+            if self.current is None and self._problem is not None:
+                # A new one each time: an exception grows with every place that it is raised at.
+                raise type(self._problem)(self._problem.message, self._problem.context)
+        return self.current
+
+    def _begin(self, tries: int) -> asyncio.Task[None]:
+        self._problem = None
+        self._starting = asyncio.create_task(self._start(tries), name=f"start kernel {self._wanted.kernel}")
+        return self._starting
+
+    async def _start(self, tries: int) -> None:
+        try:
+            for attempt in range(tries):
+                if attempt:
+                    await asyncio.sleep(self._patience.pause_s * attempt)
+                try:
+                    memory = await self._launch()
+                except SandboxUnavailable as problem:
+                    self._problem = problem
+                    return
+                except KernelUnavailable as problem:
+                    self._problem = problem
+                else:
+                    self._problem = None
+                    self._adopt(memory)
+                    return
+        except Exception:  # noqa: BLE001
+            _log.exception("kernel %s could not be started", self._wanted.kernel)
+            self._problem = KernelUnavailable("the kernel could not be started; the host's log has the reason")
+        finally:
+            self._starting = None
+
+    async def _launch(self) -> Memory:
+        self._generation += 1
+        start = KernelStart(
+            id=self._wanted.kernel, generation=self._generation, working_folder=self._wanted.working_folder
+        )
+        try:
+            async with asyncio.timeout(self._patience.start_s):
+                kernel = await self._launcher.start(self._sandbox, start)
+        except TimeoutError:
+            raise KernelUnavailable(f"the kernel did not come up in {self._patience.start_s:g} s") from None
+        try:
+            self.starting_kernel = kernel
+            return Memory(kernel, await self._start_up(kernel))
+        except BaseException:
+            self._own(close_kernel(kernel, self._patience.ladder.close_s))
+            raise
+        finally:
+            self.starting_kernel = None
+
+    async def _start_up(self, kernel: Kernel) -> str:
+        """What the start-up code raised.
+
+        Raises:
+            KernelUnavailable: it ended the kernel.
+            SandboxUnavailable: the sandbox ended.
+        """
+        if not self._wanted.start_up:
+            return ""
+        errors: list[CellError] = []
+
+        def keep(piece: Piece) -> None:
+            if piece.error is not None:
+                errors.append(plain_error(piece.error))
+
+        cell = Cell(id=new_cell_id(), code=self._wanted.start_up, store_history=False)
+        self.start_up_run = CellRun(kernel, cell, keep, self._patience.ladder)
+        try:
+            ending = await self.start_up_run.run()
+        finally:
+            self.start_up_run = None
+        if ending.exit is not None and ending.exit.lost:
+            raise SandboxUnavailable(how_it_ended(ending.exit))
+        if ending.lost:
+            raise KernelUnavailable(f"no kernel survives the session's start-up code: {ending.lost}")
+        if ending.outcome is Outcome.OK:
+            return ""
+        if ending.outcome is Outcome.TIMED_OUT:
+            return f"TimedOut: the start-up code ran longer than {cell.limit_s:g} s and was interrupted"
+        return f"{errors[-1].name}: {errors[-1].message}"[:_TOLD_OF_AN_ERROR] if errors else "it failed"
+
+    def _adopt(self, memory: Memory) -> None:
+        memory.epoch, memory.lost_before = self.epoch, self._lost_before
+        self._lost_before = ""
+        self.current = memory
+        self._own(self._until_it_ends(memory))
+
+    async def _until_it_ends(self, memory: Memory) -> None:
+        end = await memory.kernel.wait()
+        self.lost(memory, how_it_ended(end), end)
+
+    def lost(self, memory: Memory, reason: str, end: ProcessExit | None = None) -> None:
+        """It ended, or must: the next one is started in the background. Nothing happens if that is known."""
+        if self.current is not memory:
+            return
+        self.current = None
+        self.epoch += 1
+        self._lost_before = _joined(memory.lost_before, reason)
+        self._on_lost(memory, reason, end)
+        self._own(close_kernel(memory.kernel, self._patience.ladder.close_s))
+        at_once = not memory.was_used and time.monotonic() - memory.ready_at < self._patience.settled_s
+        self._ended_at_once = self._ended_at_once + 1 if at_once else 0
+        if self._closed or (end is not None and end.lost):
+            return
+        if self._ended_at_once < self._patience.tries:
+            self._begin(self._patience.tries)
+        # Else whoever needs one tries again: kernels that nobody uses are not made in a loop.
+
+    def told(self) -> None:
+        """A receipt has told every loss up to the present epoch."""
+        self._lost_before = ""
+        if self.current is not None:
+            self.current.lost_before = ""
+
+    async def replace(self, reason: str) -> None:
+        """A new memory by request. One that is just being started is started anew."""
+        if (starting := self._starting) is not None:
+            starting.cancel()
+            await asyncio.wait([starting])
+        if self.current is not None:
+            self.current.was_used = True
+            self.lost(self.current, reason)
+        elif self._starting is None:
+            self._begin(self._patience.tries)
+
+    def close(self) -> None:
+        """Start no more."""
+        self._closed = True
+
+    async def aclose(self) -> None:
+        """End the present one. May be called twice."""
+        self.close()
+        if (starting := self._starting) is not None:
+            starting.cancel()
+            await asyncio.wait([starting])
+        if self.current is not None:
+            self.lost(self.current, "the sandbox is being closed")
+        if self._tasks:
+            _, late = await asyncio.wait(self._tasks, timeout=2 * self._patience.ladder.close_s)
+            for task in late:
+                task.cancel()
+            if late:
+                await asyncio.wait(late)
+
+    def _own(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (problem := task.exception()) is not None:
+            _log.error("kernel %s: %r", self._wanted.kernel, problem)
+
+
+def _joined(before: str, reason: str) -> str:
+    return f"{before}; then {reason}" if before and before != reason else reason

@@ -1,0 +1,252 @@
+"""Kernels, cells and commands of one sandbox, in the words of the wire."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from workbench.contracts.engine import Sandbox
+from workbench.contracts.kernel import KernelLauncher
+from workbench.errors import Conflict, InvalidRequest, NotFound
+from workbench.host.cells.cell_spool import CellSpool
+from workbench.host.cells.commands import Commands, Grace
+from workbench.host.cells.hosted_kernel import HostedKernel
+from workbench.host.cells.measuring import Meter
+from workbench.host.cells.memories import Patience, Wanted
+from workbench.host.cells.mount_files import Mount
+from workbench.host.cells.recorder import Recorder
+from workbench.host.cells.tracked import Shelf, State, Tracked
+from workbench.host.cells.words import Place
+from workbench.host.waits import MAX_WAIT_S, bounded
+from workbench.model.execution import Cell, CellResult, Command, CommandResult
+from workbench.model.ids import KernelId, SandboxId, cell_id, kernel_id
+from workbench.wire import kernels as wire
+
+_MAX_READ = 4 * 1024 * 1024
+_MOST_VARIABLES = 10_000
+
+
+class CellOptions(NamedTuple):
+    """What is the same for all sandboxes of a host."""
+
+    launcher: KernelLauncher
+    spool: Path
+    spool_max_bytes: int
+    limit_max_s: float
+    patience: Patience = Patience()
+    grace: Grace = Grace()
+
+
+class SandboxCells:
+    """Owned by its sandbox's record in the host: closed with it."""
+
+    def __init__(
+        self,
+        sandbox: Sandbox,
+        mount: Mount,
+        options: CellOptions,
+        *,
+        files_kept: bool,
+        check_living: Callable[[], None],
+    ) -> None:
+        self._sandbox = sandbox
+        self._id: SandboxId = sandbox.description.id
+        self._mount = mount
+        self._options = options
+        self._files_kept = files_kept
+        self._check_living = check_living
+        self._meter = Meter(sandbox)
+        self._shelf = Shelf()
+        self._kernels: dict[KernelId, HostedKernel] = {}
+        self._commands = Commands(
+            sandbox=sandbox,
+            shelf=self._shelf,
+            mount=mount,
+            meter=self._meter,
+            place=self._place(""),
+            kernel_facts=self._kernel_facts,
+            grace=options.grace,
+        )
+
+    def _place(self, start_up: str) -> Place:
+        return Place(files_kept=self._files_kept, has_start_up=bool(start_up), most_s=self._options.limit_max_s)
+
+    def _kernel_facts(self) -> tuple[int, int] | None:
+        for kernel in self._kernels.values():
+            report = kernel.report(self._id)
+            return report.epoch, report.execution_count
+        return None
+
+    async def start_kernel(self, request: wire.StartKernel) -> wire.KernelReport:
+        """A kernel; the same request again gives the same one, whatever its epoch is by now."""
+        self._check_living()
+        wanted = Wanted(
+            kernel=kernel_id(request.kernel), working_folder=request.working_folder, start_up=request.start_up
+        )
+        kernel = self._kernels.get(wanted.kernel)
+        if kernel is None:
+            # The same bounds as for any other cell.
+            Cell(id=cell_id("start-up"), code=request.start_up).checked(most_s=float("inf"))
+            kernel = self._kernels[wanted.kernel] = HostedKernel(
+                sandbox=self._sandbox,
+                launcher=self._options.launcher,
+                wanted=wanted,
+                epoch=request.epoch,
+                lost_before=request.lost_before,
+                shelf=self._shelf,
+                mount=self._mount,
+                meter=self._meter,
+                place=self._place(request.start_up),
+                patience=self._options.patience,
+            )
+        elif kernel.wanted != wanted:
+            raise Conflict(f"there is another kernel {wanted.kernel} already", {"kernel": wanted.kernel})
+        await self._until_ready(kernel)
+        return kernel.report(self._id)
+
+    async def _until_ready(self, kernel: HostedKernel) -> None:
+        """Or for as long as a request may take: start-up code may run longer, and cells wait for it."""
+        try:
+            async with asyncio.timeout(MAX_WAIT_S):
+                await kernel.memories.ready()
+        except TimeoutError:
+            return
+
+    def describe_kernel(self, request: wire.DescribeKernel) -> wire.KernelReport:
+        """As it is."""
+        return self._kernel(request.kernel).report(self._id)
+
+    async def restart_kernel(self, request: wire.RestartKernel) -> wire.KernelReport:
+        """A new memory."""
+        kernel = self._kernel(request.kernel)
+        await kernel.restart()
+        await self._until_ready(kernel)
+        return kernel.report(self._id)
+
+    async def interrupt_kernel(self, request: wire.InterruptKernel) -> None:
+        """What runs."""
+        await self._kernel(request.kernel).interrupt()
+
+    async def list_variables(self, request: wire.ListVariables) -> wire.VariableList:
+        """In its turn."""
+        if not 1 <= request.most <= _MOST_VARIABLES:
+            raise InvalidRequest(f"ask for 1 to {_MOST_VARIABLES} variables, not {request.most}")
+        kernel = self._kernel(request.kernel)
+        return wire.VariableList(variables=await kernel.variables(request.most, bounded(request.wait_s)))
+
+    async def attach_kernel(self, request: wire.AttachKernel) -> wire.AttachReport:
+        """A door for notebooks."""
+        point = await self._kernel(request.kernel).attach()
+        return wire.AttachReport(connection_file=point.connection_file, info=dict(point.info))
+
+    async def run_cell(self, request: wire.RunCell) -> wire.CellReport:
+        """Into the queue; or what became of it, for one that is asked for again, however the sandbox is by now."""
+        cell = Cell(
+            id=cell_id(request.cell),
+            code=request.code,
+            limit_s=request.limit_s,
+            store_history=request.store_history,
+        ).checked(self._options.limit_max_s)
+        wait_s = bounded(request.wait_s)
+        tracked = self._shelf.known(cell, KernelId(request.kernel))
+        if tracked is None:
+            kernel = self._kernel(request.kernel)
+            tracked = Tracked(cell, kernel.wanted.kernel, self._recorder(cell))
+            kernel.submit(tracked)
+        return await _report(tracked, wait_s)
+
+    async def run_command(self, request: wire.RunCommand) -> wire.CellReport:
+        """The same for a command."""
+        command = Command(
+            id=cell_id(request.cell), command=request.command, limit_s=request.limit_s, cwd=request.cwd
+        ).checked(self._options.limit_max_s)
+        wait_s = bounded(request.wait_s)
+        tracked = self._shelf.known(command, None)
+        if tracked is None:
+            self._check_living()
+            tracked = Tracked(command, None, self._recorder(command))
+            self._commands.submit(tracked, request.epoch)
+        return await _report(tracked, wait_s)
+
+    def _recorder(self, asked: Cell | Command) -> Recorder:
+        most = self._options.spool_max_bytes
+        spool = CellSpool(self._options.spool / f"{self._id}.{asked.id}.cell", most)
+        return Recorder(asked.id, spool, most)
+
+    async def wait_cell(self, request: wire.WaitCell) -> wire.CellReport:
+        """How it is, or its end."""
+        return await _report(self._tracked(request.cell), bounded(request.wait_s))
+
+    async def read_cell(self, request: wire.ReadCell) -> wire.CellOutput:
+        """Output from an offset."""
+        if request.offset < 0 or request.limit < 1:
+            raise InvalidRequest("offset must be 0 or more, and limit 1 or more")
+        spool = self._tracked(request.cell).output.spool
+        page = await spool.read(request.offset, min(request.limit, _MAX_READ), bounded(request.wait_s))
+        return wire.CellOutput(
+            pieces=page.pieces, next_offset=page.next_offset, ended=page.ended, dropped_bytes=spool.dropped_bytes
+        )
+
+    def cancel_cell(self, request: wire.CancelCell) -> None:
+        """Out of the queue."""
+        tracked = self._tracked(request.cell)
+        kernel = self._kernels.get(tracked.kernel) if tracked.kernel else None
+        if kernel is None:
+            state = "has ended already" if tracked.state is State.ENDED else "is a command and runs: interrupt it"
+            raise Conflict(f"{tracked.id} {state}", {"cell": tracked.id})
+        kernel.cancel(tracked)
+
+    async def interrupt_command(self, request: wire.InterruptCommand) -> None:
+        """Its whole group."""
+        await self._commands.interrupt(self._tracked(request.cell))
+
+    def forget_cell(self, request: wire.ForgetCell) -> None:
+        """Drop it."""
+        self._shelf.forget(cell_id(request.cell))
+
+    async def list_processes(self) -> wire.ProcessList:
+        """What runs in the background."""
+        self._check_living()
+        return wire.ProcessList(processes=await self._commands.background())
+
+    async def use_threads(self, count: int) -> None:
+        """The sandbox has so many CPUs from now on; never more than the machine."""
+        count = min(count, len(os.sched_getaffinity(0)))
+        await asyncio.gather(*(kernel.use_threads(count) for kernel in self._kernels.values()))
+
+    def close(self) -> None:
+        """Before the sandbox ends: begin nothing more."""
+        for kernel in self._kernels.values():
+            kernel.close()
+
+    async def aclose(self) -> None:
+        """After the sandbox ended: what ran has its result, then everything is dropped. May be called twice."""
+        self.close()
+        # The mount is given back next: no thread of ours may still write into it.
+        for tracked in self._shelf.live():
+            tracked.output.give_up()
+        await asyncio.gather(*(kernel.aclose() for kernel in self._kernels.values()), self._commands.aclose())
+        self._shelf.clear()
+
+    def _kernel(self, kernel: str) -> HostedKernel:
+        self._check_living()
+        found = self._kernels.get(KernelId(kernel))
+        if found is None:
+            raise NotFound(f"no kernel {kernel!r} in sandbox {self._id}; start it first", {"kernel": kernel})
+        return found
+
+    def _tracked(self, cell: str) -> Tracked:
+        return self._shelf.find(cell_id(cell))
+
+
+async def _report(tracked: Tracked, wait_s: float) -> wire.CellReport:
+    result = await tracked.result(wait_s)
+    return wire.CellReport(
+        cell=tracked.id,
+        state=tracked.state,
+        result=result if isinstance(result, CellResult) else None,
+        command_result=result if isinstance(result, CommandResult) else None,
+    )

@@ -1,0 +1,63 @@
+"""Requests about kernels, cells and commands: finds the sandbox they are for, and lets its cells answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from workbench.host.cells.sandbox_cells import SandboxCells
+from workbench.wire import host as host_wire
+from workbench.wire import kernels as wire
+
+
+class KernelService:
+    """One per host."""
+
+    def __init__(self, cells_of: Callable[[str], SandboxCells]) -> None:
+        self._cells_of = cells_of
+
+    async def answer(self, request: wire.AnyKernelRequest) -> host_wire.AnyAnswer:
+        """Raises: NotFound if there is no such sandbox, kernel or cell; SandboxUnavailable if it is gone."""
+        cells = self._cells_of(request.sandbox)
+        match request:
+            case wire.RunCell():
+                return await cells.run_cell(request)
+            case wire.RunCommand():
+                return await cells.run_command(request)
+            case wire.WaitCell():
+                return await cells.wait_cell(request)
+            case wire.ReadCell():
+                return await cells.read_cell(request)
+            case wire.CancelCell():
+                cells.cancel_cell(request)
+            case wire.InterruptCommand():
+                await cells.interrupt_command(request)
+            case wire.ForgetCell():
+                cells.forget_cell(request)
+            case wire.ListProcesses():
+                return await cells.list_processes()
+            case _:
+                return await _about_a_kernel(cells, request)
+        return host_wire.Done()
+
+
+_KernelRequest = (
+    wire.StartKernel | wire.DescribeKernel | wire.RestartKernel | wire.InterruptKernel | wire.ListVariables
+    | wire.AttachKernel
+)  # fmt: skip
+
+
+async def _about_a_kernel(cells: SandboxCells, request: _KernelRequest) -> host_wire.AnyAnswer:
+    match request:
+        case wire.StartKernel():
+            return await cells.start_kernel(request)
+        case wire.DescribeKernel():
+            return cells.describe_kernel(request)
+        case wire.RestartKernel():
+            return await cells.restart_kernel(request)
+        case wire.InterruptKernel():
+            await cells.interrupt_kernel(request)
+            return host_wire.Done()
+        case wire.ListVariables():
+            return await cells.list_variables(request)
+        case wire.AttachKernel():
+            return await cells.attach_kernel(request)

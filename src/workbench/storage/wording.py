@@ -1,0 +1,15 @@
+"""What every store says in the same words."""
+
+from __future__ import annotations
+
+from workbench.model.ids import SessionId
+
+
+def exists_already(session: SessionId) -> str:
+    """For a name that is taken."""
+    return f"there is a session {session!r} already; use it, delete it first, or choose another name"
+
+
+def no_such_session(session: SessionId) -> str:
+    """For a name that nobody has."""
+    return f"no session {session!r}: it was never made, or is deleted; `workbench sessions ls` lists those there are"

@@ -1,0 +1,349 @@
+"""A host, a clock and mounts in memory: as small as they can be, and as strict as the real ones where the core relies
+on it. They can be told to die, to lose an answer, or to hold one back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from workbench.contracts.engine import Usage
+from workbench.contracts.host import (
+    CellAddress,
+    CellOrder,
+    CommandOrder,
+    KernelAddress,
+    KernelOrder,
+    KernelState,
+    OutputPage,
+    SandboxOrder,
+    SandboxState,
+    lost_answer,
+    sandbox_gone,
+)
+from workbench.contracts.kernel import AttachPoint
+from workbench.core.workbench import Workbench
+from workbench.errors import Conflict, HostUnavailable, NotFound, WorkbenchError
+from workbench.model.execution import (
+    BackgroundProcess,
+    CellResult,
+    CommandResult,
+    MemoryState,
+    Outcome,
+    Piece,
+    PieceKind,
+    QueuedCell,
+    Receipt,
+    Text,
+    Variable,
+)
+from workbench.model.ids import CellId, MountId, SandboxId
+from workbench.model.tier import Tier
+from workbench.storage.memory import MemorySessionStore
+
+HOST_ENDED = "the workbench host that it lived in has ended"
+
+
+@dataclass
+class FakeKernel:
+    order: KernelOrder
+    epoch: int
+    lost_before: str
+    count: int = 0
+    names: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class FakeSandbox:
+    order: SandboxOrder
+    tier: Tier
+    gone: str = ""
+    kernel: FakeKernel | None = None
+    cells: dict[CellId, CellResult] = field(default_factory=dict)
+    running: dict[CellId, str] = field(default_factory=dict)
+    waiting: list[CellId] = field(default_factory=list)
+
+
+class FakeHost:
+    """Code is `hang`, `die` (takes the sandbox along), `crash` (the kernel only), `say WORDS`, or NAME=VALUE."""
+
+    def __init__(self) -> None:
+        self.sandboxes: dict[SandboxId, FakeSandbox] = {}
+        self.made: list[SandboxOrder] = []
+        self.started: list[KernelOrder] = []
+        self.ran: list[tuple[SandboxId, str]] = []
+        self.asked: list[str] = []
+        self.interrupted: list[KernelAddress] = []
+        self.lose_answers_of: list[str] = []
+        self.fail: dict[str, WorkbenchError] = {}
+        self.before: Callable[[str], None] | None = None
+        self.stuck = False
+
+    def die(self) -> None:
+        """The process ends, with everything in it; another one is there for the next request."""
+        self.sandboxes.clear()
+
+    def end(self, sandbox: SandboxId, reason: str) -> None:
+        self.sandboxes[sandbox].gone = reason
+
+    async def _asked(self, what: str) -> None:
+        self.asked.append(what)
+        await asyncio.sleep(0)
+        if self.before is not None:
+            self.before(what)
+        if self.stuck:
+            raise lost_answer(HostUnavailable("no word for 150 s"))
+        if what in self.fail:
+            raise self.fail[what]
+
+    def _answered(self, what: str) -> None:
+        if what in self.lose_answers_of:
+            self.lose_answers_of.remove(what)
+            raise lost_answer(HostUnavailable("the host went away before it answered"))
+
+    def _known(self, sandbox: SandboxId) -> FakeSandbox:
+        if sandbox not in self.sandboxes:
+            raise sandbox_gone(sandbox, HOST_ENDED)
+        return self.sandboxes[sandbox]
+
+    def _living(self, sandbox: SandboxId) -> FakeSandbox:
+        found = self._known(sandbox)
+        if found.gone:
+            raise sandbox_gone(sandbox, found.gone, began=False)
+        return found
+
+    def _kernel(self, at: KernelAddress) -> FakeKernel:
+        kernel = self._living(at.sandbox).kernel
+        if kernel is None:
+            raise NotFound("no such kernel")
+        return kernel
+
+    async def create_sandbox(self, order: SandboxOrder) -> SandboxState:
+        await self._asked("create")
+        found = self.sandboxes.get(order.sandbox)
+        if found is not None:
+            if found.gone or found.order != order:
+                raise Conflict("there is one already", {"sandbox": order.sandbox})
+            return SandboxState(tier=found.tier.name, warning="")
+        if any(one.order.mount == order.mount for one in self.sandboxes.values()):
+            raise Conflict("the mount is in use", {"mount": order.mount})
+        self.made.append(order)
+        self.sandboxes[order.sandbox] = FakeSandbox(order=order, tier=order.tier)
+        return SandboxState(tier=order.tier.name, warning="")
+
+    async def describe_sandbox(self, sandbox: SandboxId) -> SandboxState:
+        await self._asked("describe")
+        found = self._known(sandbox)
+        return SandboxState(tier=found.tier.name, warning="", gone=found.gone)
+
+    async def close_sandbox(self, sandbox: SandboxId) -> None:
+        await self._asked("close")
+        self.sandboxes.pop(sandbox, None)
+
+    async def change_tier(self, sandbox: SandboxId, tier: Tier) -> None:
+        await self._asked("tier")
+        self._living(sandbox).tier = tier
+
+    async def measure(self, sandbox: SandboxId) -> Usage:
+        await self._asked("measure")
+        self._living(sandbox)
+        return Usage(memory_bytes=5, peak_memory_bytes=9, cpu_s=0.5, processes=2)
+
+    async def list_processes(self, sandbox: SandboxId) -> tuple[BackgroundProcess, ...]:
+        await self._asked("processes")
+        self._living(sandbox)
+        return (BackgroundProcess(pid=7, command="sleep 9", for_s=1.0, memory_bytes=1),)
+
+    async def start_kernel(self, order: KernelOrder) -> KernelState:
+        await self._asked("start")
+        sandbox = self._living(order.at.sandbox)
+        if sandbox.kernel is None:
+            self.started.append(order)
+            sandbox.kernel = FakeKernel(order=order, epoch=order.epoch, lost_before=order.lost_before)
+        elif sandbox.kernel.order != order:
+            raise Conflict("another kernel of that name")
+        return self._kernel_state(sandbox)
+
+    def _kernel_state(self, sandbox: FakeSandbox) -> KernelState:
+        kernel = sandbox.kernel
+        assert kernel is not None
+        running = [(cell, True) for cell in sandbox.running] + [(cell, False) for cell in sandbox.waiting]
+        queue = tuple(
+            QueuedCell(cell=cell, origin="session", running=runs, for_s=0.0, first_line="") for cell, runs in running
+        )
+        return KernelState(epoch=kernel.epoch, execution_count=kernel.count, queue=queue)
+
+    async def describe_kernel(self, at: KernelAddress) -> KernelState:
+        await self._asked("describe kernel")
+        self._kernel(at)
+        return self._kernel_state(self.sandboxes[at.sandbox])
+
+    async def restart_kernel(self, at: KernelAddress) -> KernelState:
+        await self._asked("restart")
+        kernel = self._kernel(at)
+        self._crash(kernel, "the kernel was restarted by request")
+        return self._kernel_state(self.sandboxes[at.sandbox])
+
+    async def interrupt_kernel(self, at: KernelAddress) -> None:
+        await self._asked("interrupt")
+        self._kernel(at)
+        self.interrupted.append(at)
+
+    async def list_variables(self, at: KernelAddress, most: int) -> tuple[Variable, ...]:
+        await self._asked("variables")
+        names = self._kernel(at).names
+        return tuple(Variable(name=one, type="str", size="", preview=names[one]) for one in sorted(names)[:most])
+
+    async def attach(self, at: KernelAddress) -> AttachPoint:
+        await self._asked("attach")
+        self._kernel(at)
+        return AttachPoint(connection_file=f"/run/{at.sandbox}.json", info={})
+
+    def _crash(self, kernel: FakeKernel, reason: str) -> None:
+        kernel.epoch += 1
+        kernel.names.clear()
+        kernel.count = 0
+        kernel.lost_before = reason
+
+    async def run_cell(self, order: CellOrder) -> CellResult | None:
+        await self._asked("run")
+        known = self.sandboxes.get(order.at.sandbox)
+        if known is None or order.cell.id not in known.cells.keys() | known.running.keys():
+            kernel = self._kernel(order.at)
+            self._begin(self._living(order.at.sandbox), kernel, order)
+        self._answered("run")
+        self.asked.append("accepted")
+        while order.wait_s and order.cell.id not in self.sandboxes[order.at.sandbox].cells:
+            await asyncio.sleep(0)
+            if self.stuck or order.at.sandbox not in self.sandboxes:
+                raise lost_answer(HostUnavailable("the host went away before it answered"))
+        return self.sandboxes[order.at.sandbox].cells.get(order.cell.id)
+
+    def _begin(self, sandbox: FakeSandbox, kernel: FakeKernel, order: CellOrder) -> None:
+        cell, code = order.cell.id, order.cell.code
+        self.ran.append((order.at.sandbox, code))
+        sandbox.running[cell] = code
+        kernel.count += 1
+        if code == "die":
+            sandbox.gone = "the sandbox ended by itself"
+            self._finish(sandbox, cell, Outcome.LOST, Receipt(epoch=kernel.epoch + 1, state=MemoryState.LOST))
+        elif code == "crash":
+            self._crash(kernel, "")
+            receipt = Receipt(epoch=kernel.epoch, state=MemoryState.LOST, reason="segmentation fault")
+            self._finish(sandbox, cell, Outcome.LOST, receipt)
+        elif code != "hang":
+            name, equals, value = code.partition("=")
+            if equals:
+                kernel.names[name] = value
+            state = MemoryState.LOST if kernel.lost_before else MemoryState.INTACT
+            receipt = Receipt(epoch=kernel.epoch, execution_count=kernel.count, state=state, reason=kernel.lost_before)
+            kernel.lost_before = ""
+            self._finish(sandbox, cell, Outcome.OK, receipt, code.removeprefix("say "))
+
+    def _finish(self, sandbox: FakeSandbox, cell: CellId, outcome: Outcome, receipt: Receipt, said: str = "") -> None:
+        sandbox.running.pop(cell, None)
+        stdout = Text(text=said, characters=len(said), lines=1)
+        sandbox.cells[cell] = CellResult(cell=cell, outcome=outcome, stdout=stdout, receipt=receipt)
+
+    def finish(self, sandbox: SandboxId, cell: CellId) -> None:
+        """A cell that hangs comes to its end."""
+        found = self.sandboxes[sandbox]
+        assert found.kernel is not None
+        self._finish(found, cell, Outcome.OK, Receipt(epoch=found.kernel.epoch), "in the end")
+
+    async def run_command(self, order: CommandOrder) -> CommandResult | None:
+        await self._asked("command")
+        sandbox = self._living(order.sandbox)
+        self.ran.append((order.sandbox, order.command.command))
+        receipt = Receipt(epoch=sandbox.kernel.epoch if sandbox.kernel else order.epoch)
+        return CommandResult(command=order.command.id, outcome=Outcome.OK, exit_code=0, receipt=receipt)
+
+    async def wait_cell(self, at: CellAddress, wait_s: float) -> CellResult | None:
+        await self._asked("wait")
+        while True:
+            sandbox = self._known(at.sandbox)
+            if at.cell in sandbox.cells:
+                return sandbox.cells[at.cell]
+            if at.cell not in sandbox.running:
+                raise NotFound("no such cell")
+            if not wait_s:
+                return None
+            await asyncio.sleep(0)
+
+    async def wait_command(self, at: CellAddress, wait_s: float) -> CommandResult | None:
+        await self._asked("wait command")
+        self._living(at.sandbox)
+        return None
+
+    async def read_output(self, at: CellAddress, offset: int, wait_s: float) -> OutputPage:
+        await self._asked("read")
+        result = await self.wait_cell(at, wait_s)
+        said = result.stdout.text[offset : offset + 4] if result else ""
+        end = offset + len(said)
+        pieces = (Piece(kind=PieceKind.STDOUT, text=said),) if said else ()
+        ended = result is not None and end == len(result.stdout.text)
+        return OutputPage(pieces=pieces, next_offset=end, ended=ended, dropped_bytes=3)
+
+    async def cancel_cell(self, at: CellAddress) -> None:
+        await self._asked("cancel")
+        sandbox = self._known(at.sandbox)
+        if at.cell in sandbox.waiting:
+            sandbox.waiting.remove(at.cell)
+        elif at.cell in sandbox.cells or at.cell in sandbox.running:
+            raise Conflict("it runs or has ended")
+        else:
+            raise NotFound("no such cell")
+
+    async def interrupt_command(self, at: CellAddress) -> None:
+        await self._asked("interrupt command")
+        self._living(at.sandbox)
+
+    async def forget_cell(self, at: CellAddress) -> None:
+        await self._asked("forget")
+        self._known(at.sandbox).cells.pop(at.cell, None)
+
+
+class FakeMounts:
+    def __init__(self, host: FakeHost) -> None:
+        self._host = host
+        self.removed: list[MountId] = []
+
+    async def remove(self, mount: MountId) -> None:
+        if any(one.order.mount == mount for one in self._host.sandboxes.values()):
+            raise Conflict("in use", {"mount": mount})
+        self.removed.append(mount)
+
+
+class FakeClock:
+    """Goes on by a second a look; pauses take no time, and can do something instead."""
+
+    def __init__(self) -> None:
+        self.seconds = 0
+        self.paused_s = 0.0
+        self.meanwhile: Callable[[], None] | None = None
+
+    def now_iso(self) -> str:
+        self.seconds += 1
+        return f"2030-01-01T00:00:{self.seconds:02}.000000Z"
+
+    async def pause(self, seconds: float) -> None:
+        self.paused_s += seconds
+        if self.meanwhile is not None:
+            self.meanwhile()
+        await asyncio.sleep(0)
+
+
+@dataclass
+class World:
+    """Everything below some workbenches, which share it as processes share a machine."""
+
+    host: FakeHost = field(default_factory=FakeHost)
+    store: MemorySessionStore = field(default_factory=MemorySessionStore)
+    clock: FakeClock = field(default_factory=FakeClock)
+
+    def __post_init__(self) -> None:
+        self.mounts = FakeMounts(self.host)
+
+    def bench(self) -> Workbench:
+        return Workbench(host=self.host, sessions=self.store, mounts=self.mounts, clock=self.clock)

@@ -1,0 +1,271 @@
+"""A sandbox and a kernel that do what the test says, in the events of the contract."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
+
+from workbench.contracts.engine import OutputChunk, RunningProcess, SandboxDescription, Usage
+from workbench.contracts.kernel import (
+    AttachPoint,
+    Began,
+    Finished,
+    KernelEvent,
+    KernelGone,
+    KernelStart,
+    Names,
+    Turn,
+)
+from workbench.errors import KernelUnavailable, SandboxUnavailable
+from workbench.host.cells.cell_run import Ladder
+from workbench.host.cells.commands import Grace
+from workbench.host.cells.memories import Patience
+from workbench.host.cells.mount_files import Mount
+from workbench.host.cells.sandbox_cells import CellOptions, SandboxCells
+from workbench.model.execution import Cell, CellError, Display, Piece, PieceKind, Variable
+from workbench.model.ids import SandboxId
+from workbench.model.process import ProcessExit, ProcessSpec, Stream
+from workbench.model.tier import Tier
+
+BOUND_S = 20.0
+QUICK = Patience(start_s=5.0, pause_s=0.01, settled_s=5.0, ladder=Ladder(pause_s=0.05, begin_s=5.0, close_s=5.0))
+QUICK_GRACE = Grace(term_s=0.2, kill_s=5.0, drain_s=0.05, drain_most_s=0.5, look_s=0.01)
+KEYBOARD_INTERRUPT = CellError(name="KeyboardInterrupt", message="", traceback="\x1b[31mKeyboardInterrupt\x1b[0m: ")
+
+
+async def eventually(condition: Callable[[], object]) -> None:
+    """Wait for it, within bounds."""
+    async with asyncio.timeout(BOUND_S):
+        while not condition():
+            await asyncio.sleep(0.001)
+
+
+def stdout(text: str) -> Piece:
+    return Piece(kind=PieceKind.STDOUT, text=text)
+
+
+def stderr(text: str) -> Piece:
+    return Piece(kind=PieceKind.STDERR, text=text)
+
+
+def shown(display_id: str = "", is_result: bool = False, kind: PieceKind = PieceKind.DISPLAY, **data: str) -> Piece:
+    formats = {name.replace("_", "/"): value for name, value in data.items()}
+    return Piece(kind=kind, display=Display(data=formats, display_id=display_id, is_result=is_result))
+
+
+class ScriptedKernel:
+    """Runs cells of one word, or those that `scripts` has pieces for."""
+
+    def __init__(self, start: KernelStart, launcher: ScriptedLauncher) -> None:
+        self.start = start
+        self.ran: list[str] = []
+        self.interrupts = 0
+        self.threads = 0
+        self.closed = False
+        self._launcher = launcher
+        self._count = 0
+        self._interrupted = asyncio.Event()
+        self._end: asyncio.Future[ProcessExit] = asyncio.get_running_loop().create_future()
+
+    async def execute(self, cell: Cell) -> AsyncIterator[KernelEvent]:
+        self._interrupted.clear()
+        word, _, rest = cell.code.partition(" ")
+        if word == "vanish":
+            self.die(ProcessExit(code=1))
+            raise KernelGone(await self._end)
+        self._launcher.ran.append(cell.code)
+        self._count += cell.store_history
+        yield Began(execution_count=self._count)
+        for piece in self._launcher.scripts.get(cell.code, ()):
+            yield piece
+        ok = True
+        match word:
+            case "print":
+                yield stdout(rest)
+            case "raise":
+                yield Piece(
+                    kind=PieceKind.ERROR, error=CellError(name="ValueError", message=rest, traceback="\x1b[1mx")
+                )
+                ok = False
+            case "wait":
+                await self._wait_for(self._launcher.gate)
+            case "hang" | "late":
+                await self._wait_for(self._interrupted)
+                ok = word == "late"
+                if not ok:
+                    yield Piece(kind=PieceKind.ERROR, error=KEYBOARD_INTERRUPT)
+            case "stubborn":
+                await self._wait_for(asyncio.Event())
+            case "die":
+                self.die(ProcessExit(code=None, signal=int(rest)))
+                await self._wait_for(asyncio.Event())
+        yield Finished(ok=ok, execution_count=self._count, names=Names(added=(word,)), working_folder="/home/user")
+
+    async def _wait_for(self, event: asyncio.Event) -> None:
+        waiting = asyncio.ensure_future(event.wait())
+        try:
+            await asyncio.wait((waiting, self._end), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            waiting.cancel()
+        if self._end.done():
+            raise KernelGone(self._end.result())
+
+    def die(self, end: ProcessExit) -> None:
+        if not self._end.done():
+            self._end.set_result(end)
+
+    async def variables(self, most: int) -> tuple[Variable, ...]:
+        return (Variable(name="x", type="int", size="", preview="1"),)[:most]
+
+    async def use_threads(self, count: int) -> None:
+        self.threads = count
+
+    async def interrupt(self) -> None:
+        self.interrupts += 1
+        self._interrupted.set()
+
+    async def attach(self, turn: Turn) -> AttachPoint:
+        self._launcher.turn = turn
+        return AttachPoint(connection_file="/nowhere/kernel.json", info={"key": "k"})
+
+    async def wait(self) -> ProcessExit:
+        return await asyncio.shield(self._end)
+
+    async def aclose(self) -> None:
+        self.closed = True
+        self.die(ProcessExit(code=None, signal=9))
+
+
+class ScriptedLauncher:
+    """Gives kernels, and remembers them."""
+
+    def __init__(self) -> None:
+        self.kernels: list[ScriptedKernel] = []
+        self.ran: list[str] = []
+        self.scripts: dict[str, Sequence[Piece]] = {}
+        self.gate = asyncio.Event()
+        self.refuses = ""
+        self.dies_at_once = False
+        self.turn: Turn | None = None
+
+    async def start(self, sandbox: object, start: KernelStart) -> ScriptedKernel:
+        if isinstance(sandbox, StandInSandbox) and sandbox.gone:
+            raise SandboxUnavailable(f"the sandbox is gone: {sandbox.gone}")
+        if self.refuses:
+            raise KernelUnavailable(self.refuses)
+        kernel = ScriptedKernel(start, self)
+        self.kernels.append(kernel)
+        if self.dies_at_once:
+            kernel.die(ProcessExit(code=3))
+        return kernel
+
+    def forget(self, sandbox: SandboxId) -> None:
+        pass
+
+    async def aclose(self) -> None:
+        pass
+
+    @property
+    def last(self) -> ScriptedKernel:
+        return self.kernels[-1]
+
+
+class StandInProcess:
+    """Says what it is told, and ends when it is told."""
+
+    def __init__(self, spec: ProcessSpec) -> None:
+        self.spec = spec
+        self.signals: list[int] = []
+        self.dies_of: set[int] = {2, 9, 15}
+        self._end: asyncio.Future[ProcessExit] = asyncio.get_running_loop().create_future()
+        self._chunks: asyncio.Queue[OutputChunk | None] = asyncio.Queue()
+
+    def say(self, data: bytes, stream: Stream = Stream.STDOUT) -> None:
+        self._chunks.put_nowait(OutputChunk(stream=stream, data=data))
+
+    def close(self) -> None:
+        self._chunks.put_nowait(None)
+
+    def end(self, code: int | None = 0, number: int | None = None, reason: str = "") -> None:
+        if not self._end.done():
+            self._end.set_result(ProcessExit(code=code, signal=number, lost=bool(reason), reason=reason))
+
+    async def output(self) -> AsyncIterator[OutputChunk]:
+        while (chunk := await self._chunks.get()) is not None:
+            yield chunk
+
+    async def wait(self) -> ProcessExit:
+        return await asyncio.shield(self._end)
+
+    async def write_stdin(self, data: bytes) -> None:
+        raise NotImplementedError
+
+    async def close_stdin(self) -> None:
+        raise NotImplementedError
+
+    async def signal(self, number: int) -> None:
+        self.signals.append(number)
+        if number in self.dies_of:
+            self.end(None, number)
+
+
+class StandInSandbox:
+    """Has processes that only the test moves."""
+
+    def __init__(self) -> None:
+        self.cpu_s = 0.0
+        self.gone = ""
+        self.started: list[StandInProcess] = []
+        self.listed: tuple[RunningProcess, ...] = ()
+        self.description = SandboxDescription(
+            id=SandboxId("sb"), engine="none", tier="standard", isolated=False, limits_by="nothing"
+        )
+
+    async def start(self, spec: ProcessSpec, passed: Sequence[int] = ()) -> StandInProcess:
+        if self.gone:
+            raise SandboxUnavailable(self.gone)
+        self.started.append(StandInProcess(spec))
+        return self.started[-1]
+
+    async def usage(self) -> Usage:
+        if self.gone:
+            raise SandboxUnavailable(self.gone)
+        self.cpu_s += 0.25
+        return Usage(memory_bytes=1, peak_memory_bytes=7, cpu_s=self.cpu_s, processes=1)
+
+    async def processes(self) -> tuple[RunningProcess, ...]:
+        return self.listed
+
+    async def change_tier(self, tier: Tier) -> None:
+        raise NotImplementedError
+
+    async def wait_gone(self) -> str:
+        raise NotImplementedError
+
+    async def aclose(self) -> None:
+        raise NotImplementedError
+
+    def check_living(self) -> None:
+        if self.gone:
+            raise SandboxUnavailable(f"sandbox sb is gone: {self.gone}")
+
+
+class Bench:
+    """The cells of one stand-in sandbox, with folders of the test's."""
+
+    def __init__(self, folder: Path, *, spool_max_bytes: int = 2**28, mount_bytes: int = 2**30) -> None:
+        self.sandbox = StandInSandbox()
+        self.launcher = ScriptedLauncher()
+        self.files = folder / "files"
+        self.spool = folder / "spool"
+        self.files.mkdir()
+        self.spool.mkdir()
+        options = CellOptions(self.launcher, self.spool, spool_max_bytes, 3600.0, QUICK, QUICK_GRACE)
+        self.cells = SandboxCells(
+            self.sandbox,
+            Mount(self.files, mount_bytes, 1000),
+            options,
+            files_kept=True,
+            check_living=self.sandbox.check_living,
+        )

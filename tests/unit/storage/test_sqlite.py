@@ -1,0 +1,83 @@
+"""The records' file: who may read it, what becomes of old, new and damaged ones."""
+
+from __future__ import annotations
+
+import sqlite3
+import stat
+from pathlib import Path
+
+import pytest
+
+from workbench.errors import StoreUnavailable
+from workbench.model.ids import SessionId
+from workbench.storage.schema import MIGRATIONS, migrate
+from workbench.storage.sqlite import SqliteSessionStore
+from workbench.testing.storage_contract import a_session
+
+
+async def test_only_the_owner_can_read_what_is_written(tmp_path: Path) -> None:
+    path = tmp_path / "data" / "workbench.db"
+    store = SqliteSessionStore(path)
+    await store.add(a_session())
+    found = {file.name: stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()}
+    assert found["workbench.db"] == 0o600
+    assert "workbench.db-wal" in found
+    assert set(found.values()) == {0o600}
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    await store.aclose()
+
+
+async def test_a_file_that_others_could_read_is_closed_to_them(tmp_path: Path) -> None:
+    path = tmp_path / "workbench.db"
+    path.touch(mode=0o644)
+    store = SqliteSessionStore(path)
+    await store.add(a_session())
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    await store.aclose()
+
+
+async def test_a_file_of_a_newer_version_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "workbench.db"
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    connection.close()
+    with pytest.raises(StoreUnavailable, match="version 99 and this program knows 1: upgrade"):
+        await SqliteSessionStore(path).get(SessionId("one"))
+
+
+async def test_a_damaged_file_is_named_with_the_next_step(tmp_path: Path) -> None:
+    path = tmp_path / "workbench.db"
+    path.write_bytes(b"this is no database, although it is long enough to be one" * 100)
+    store = SqliteSessionStore(path)
+    with pytest.raises(StoreUnavailable, match="move it away or restore") as raised:
+        await store.get(SessionId("one"))
+    assert raised.value.context == {"file": str(path)}
+    await store.aclose()
+
+
+async def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(StoreUnavailable, match=r"Not a directory|exists"):
+        await SqliteSessionStore(tmp_path / "file" / "workbench.db").get(SessionId("one"))
+
+
+def test_steps_are_taken_from_where_a_file_is_and_once() -> None:
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    migrate(connection)
+    later = (*MIGRATIONS, "CREATE TABLE more (a TEXT); CREATE TABLE even_more (b TEXT)")
+    for _ in range(2):
+        migrate(connection, later)
+    names = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    assert {"sessions", "more", "even_more"} <= names
+    assert connection.execute("PRAGMA user_version").fetchone() == (2,)
+    connection.close()
+
+
+def test_a_step_that_fails_leaves_the_file_as_it_was() -> None:
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    migrate(connection)
+    with pytest.raises(sqlite3.OperationalError):
+        migrate(connection, (*MIGRATIONS, "CREATE TABLE more (a TEXT); NONSENSE"))
+    names = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    assert "more" not in names
+    connection.close()
