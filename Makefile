@@ -3,12 +3,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-all check format lock bench proof clean
+.PHONY: help setup run test test-all check format lock bench soak proof clean
 
 help:
 	@echo "make run       set up what is missing and start a host; prints how to connect"
 	@echo "make test      the fast tests          make test-all  all of them"
 	@echo "make check     linter, types, format   make bench     measure against peers, write bench/RESULTS.md"
+	@echo "make soak      ten minutes of checked sessions with kernels killed at random; writes bench/SOAK.md"
 	@echo "make proof     attack a real sandbox   make lock      renew the lock files"
 
 setup: $(VENV)/.ready
@@ -40,6 +41,10 @@ format: $(VENV)/.ready
 bench: setup
 	@scripts/install-bench-peers
 	@$(BIN)/python -m bench.engine --write bench/RESULTS.md
+	@$(BIN)/python -m bench.kernel --write bench/RESULTS.md
+
+soak: setup
+	@$(BIN)/python -m bench.soak --minutes 10 --write bench/SOAK.md
 
 proof: setup
 	@$(BIN)/workbench doctor --prove

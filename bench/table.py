@@ -58,11 +58,11 @@ def machine() -> str:
     )
 
 
-def keep(path: Path, section: str, text: str) -> None:
+def keep(path: Path, section: str, text: str, title: str = "Results") -> None:
     """Replace our section of the results file, leaving the others alone."""
     begin, end = f"<!-- {section} -->", f"<!-- /{section} -->"
     block = f"{begin}\n{text}\n{end}\n"
-    before = path.read_text(encoding="utf-8") if path.exists() else "# Results\n\n"
+    before = path.read_text(encoding="utf-8") if path.exists() else f"# {title}\n\n"
     if begin in before:
         head, _, rest = before.partition(begin)
         _, _, tail = rest.partition(end)

@@ -19,7 +19,7 @@ from jupyter_client.connect import write_connection_file
 from workbench.model.image import Image
 
 # What one cell may take on a busy machine.
-PATIENCE_S = 40.0
+PATIENCE_S = 8.0
 Content = dict[str, Any]
 
 

@@ -69,7 +69,7 @@ class HostService:
         self._journal = Journal(run.journal)
         self._sandboxes: dict[SandboxId, Hosted] = {}
         self._making: dict[SandboxId, asyncio.Task[wire.SandboxReport]] = {}
-        self._closing: set[asyncio.Task[None]] = set()
+        self._closing: dict[SandboxId, asyncio.Task[None]] = {}
         self._ended: deque[wire.SandboxReport] = deque(maxlen=_ENDED_REMEMBERED)
         self._started = time.monotonic()
         self.draining = False
@@ -196,9 +196,11 @@ class HostService:
         if hosted is not None:
             closing = asyncio.create_task(self._close(hosted), name=f"close {identity}")
             # Owned here: whoever asked may go away in the middle.
-            self._closing.add(closing)
-            closing.add_done_callback(self._closed)
-            await asyncio.shield(closing)
+            self._closing[identity] = closing
+            closing.add_done_callback(lambda _: self._closed(identity))
+        if (closing_now := self._closing.get(identity)) is not None:
+            # Who asks a second time is told when it is done as well: its mount is free then.
+            await asyncio.shield(closing_now)
         return wire.Done()
 
     async def _close(self, hosted: Hosted) -> None:
@@ -215,8 +217,8 @@ class HostService:
             await hosted.files.release()
             self._ended.append(self._report(hosted))
 
-    def _closed(self, closing: asyncio.Task[None]) -> None:
-        self._closing.discard(closing)
+    def _closed(self, identity: SandboxId) -> None:
+        self._closing.pop(identity, None)
         self._look_if_idle()
 
     def _look_if_idle(self) -> None:
@@ -229,7 +231,7 @@ class HostService:
         hosted = self._hosted(request.sandbox)
         tier = tier_named(request.tier)
         await hosted.sandbox.change_tier(tier)
-        await hosted.cells.use_threads(tier.vcpus)
+        await hosted.cells.use_threads(min(tier.vcpus, len(os.sched_getaffinity(0))))
         return self._report(hosted)
 
     async def measure(self, request: wire.MeasureSandbox) -> wire.UsageReport:
@@ -352,7 +354,8 @@ class HostService:
             making.cancel()
             await asyncio.wait([making])
         everything = [self._sandboxes.pop(identity) for identity in list(self._sandboxes)]
-        await asyncio.gather(*(self._close(hosted) for hosted in everything), *self._closing, return_exceptions=True)
+        closing = (*(self._close(hosted) for hosted in everything), *self._closing.values())
+        await asyncio.gather(*closing, return_exceptions=True)
         await self._launcher.aclose()
         self._journal.close()
 

@@ -83,7 +83,7 @@ class CreateSandbox(Request, frozen=True, kw_only=True):
     tier: str = "standard"
     files: str | None = None
     """the id of a mount that outlives the sandbox; without one /mnt/files goes when it goes"""
-    env: dict[str, str] = {}
+    env: dict[str, str] = msgspec.field(default_factory=dict)
     kernel: bool = False
     """a kernel will be started in it first: one that is prepared ahead is kept for that"""
 
@@ -155,7 +155,7 @@ class StartProcess(Request, frozen=True, kw_only=True):
     argv: tuple[str, ...] = ()
     entry: str | None = None
     payload: bytes = b""
-    env: dict[str, str] = {}
+    env: dict[str, str] = msgspec.field(default_factory=dict)
     cwd: str = "/home/user"
     stdin: bool = False
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import codecs
 import itertools
+import json
 import os
 import select
 import threading
@@ -24,6 +25,8 @@ _PIECE = 256 * 1024
 # Output that has not left yet; a cell that prints more waits for it, and can be interrupted meanwhile.
 _MOST_PENDING_BYTES = 8 * 1024 * 1024
 _MOST_PENDING_MESSAGES = 2000
+# A value's text or a picture comes in one message; the host takes none that is much larger.
+_MOST_MESSAGE_BYTES = 48 * 1024 * 1024
 # Messages that libzmq holds for the host; each is at most a piece.
 HIGH_WATER_MARK = 32
 # Every wait is made of these, so that an interrupt gets through.
@@ -66,6 +69,9 @@ class Publisher(IOPubThread):
             self._really_send(msg, *args, **kwargs)
             return
         size = sum(memoryview(part).nbytes for part in msg)
+        if size > _MOST_MESSAGE_BYTES:
+            msg = self._instead_of(msg, size)
+            size = sum(memoryview(part).nbytes for part in msg)
         with self._room:
             while self._pending_bytes > _MOST_PENDING_BYTES or self._pending_messages > _MOST_PENDING_MESSAGES:
                 self._room.wait(_WAIT_S)
@@ -84,6 +90,13 @@ class Publisher(IOPubThread):
                     self._room.notify_all()
 
         self.schedule(send)
+
+    def _instead_of(self, msg: Any, size: int) -> Any:
+        """What is too large for one message is named; the host would not take it."""
+        parent = json.loads(bytes(msg[msg.index(b"<IDS|MSG>") + 3]))
+        text = f"[sandbox] an output of {size // 2**20} MiB was not shown: write what is that large to a file\n"
+        told = self.session.msg("stream", {"name": "stderr", "text": text}, parent=parent)
+        return [b"stream.stderr", *self.session.serialize(told)]
 
     def on_first_message(self, socket: Any, begin: Callable[[], None]) -> None:
         """Call `begin`, in this thread and once, when the socket has something. Before the thread is started."""

@@ -87,7 +87,8 @@ def test_a_number_that_is_too_large_or_none_is_refused(value: object) -> None:
 
 def test_a_pair_must_be_a_pair() -> None:
     plan = ZygotePlan(
-        binds=(Bind(source="a", target="b"),), links=(("a", "b"),), texts=(), devices=(), preload=(), entry=None, guest_root="g",
+        binds=(Bind(source="a", target="b"),), links=(("a", "b"),), texts=(), devices=(), preload=(),
+        entry=None, guest_root="g",
         staging="s", files_root="f",
     )  # fmt: skip
     wrong: list[Any] = [[["a"]], [["a", "b", "c"]], [[]], [["a", 1]]]

@@ -18,7 +18,7 @@ _PLAN = ZygotePlan(
     entry=None,
     guest_root="",
     staging="",
-    files_root="",  # fmt: skip
+    files_root="",
 )
 
 

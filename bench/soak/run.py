@@ -1,0 +1,123 @@
+"""Lanes in parallel against one host, for a while; then what is left is looked for."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import random
+import shutil
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from bench.hosts import until
+from bench.soak.leaks import Holdings, descendants, holdings, left_behind, resident_mib
+from bench.soak.session import Hang, SoakSession
+from bench.soak.steps import STEPS, closed_in_mid_cell
+from bench.soak.tally import Tally
+from bench.table import machine
+from workbench.data_folder import DataFolder
+from workbench.errors import WorkbenchError
+from workbench.host_client.connection import HostConnection
+from workbench.host_client.find import connect, connect_or_start
+from workbench.settings import Settings
+from workbench.wire import host as wire
+
+_POOL = 2
+_STEPS_OF_A_SESSION = (5, 30)
+# For what was closed to be gone, and for a stopped host to leave.
+_SETTLE_S = 60.0
+
+
+async def soak(settings: Settings, seconds: float, lanes: int, seed: int) -> str:
+    """The report: a line of it begins with PASS or FAIL."""
+    folder = Path(tempfile.mkdtemp(prefix="wb-soak-"))
+    mine = replace(settings, data_dir=folder, pool_size=_POOL)
+    tally = Tally()
+    facts = "The host did not start."
+    try:
+        facts = await _on_a_host(mine, tally, seconds, lanes, seed)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    who = "root" if os.geteuid() == 0 else "an ordinary user"
+    return tally.report(f"As {who}: {seconds:.0f} s, {lanes} lanes, seed {seed}", f"{facts}\n\n{machine()}")
+
+
+async def _on_a_host(settings: Settings, tally: Tally, seconds: float, lanes: int, seed: int) -> str:
+    data = DataFolder(settings.data_dir)
+    async with await connect_or_start(settings, os.environ) as connection:
+        status = await connection.ask(wire.Status(), wire.StatusAnswer)
+        # What is opened once, with the first session, is no leak.
+        await _lane(settings, tally, random.Random(seed), sessions=2)
+        before = await _at_rest(connection, data)
+        resident = resident_mib(status.pid)
+        deadline = time.monotonic() + seconds
+        await asyncio.gather(
+            *(_lane(settings, tally, random.Random(f"{seed}-{lane}"), deadline=deadline) for lane in range(lanes))
+        )
+        tally.leaks += (await _at_rest(connection, data)).more_than(before)
+        facts = f"The host's resident memory: {resident:.0f} MB before, {resident_mib(status.pid):.0f} MB after."
+        pids = [status.pid, *descendants(status.pid)]
+        await connection.ask(wire.Stop(), wire.Done)
+    try:
+        await until(lambda: not left_behind(status.host, pids, data), _SETTLE_S)
+    except TimeoutError:
+        tally.leaks += left_behind(status.host, pids, data)
+    return facts
+
+
+async def _at_rest(connection: HostConnection, data: DataFolder) -> Holdings:
+    """With no sandbox and a full pool, at the least that is seen: what has just been closed takes a moment to go."""
+    seen: Holdings | None = None
+    quiet = 0
+    deadline = time.monotonic() + _SETTLE_S
+    while quiet < 10 and time.monotonic() < deadline:
+        await asyncio.sleep(0.2)
+        status = await connection.ask(wire.Status(), wire.StatusAnswer)
+        if status.sandboxes or status.pooled < _POOL:
+            continue
+        now = await asyncio.to_thread(holdings, status.pid, status.host, data)
+        quiet = quiet + 1 if now == seen else 0
+        seen = now
+    assert seen is not None, "the host never came to rest"
+    return seen
+
+
+async def _lane(
+    settings: Settings,
+    tally: Tally,
+    luck: random.Random,
+    *,
+    sessions: int | None = None,
+    deadline: float = float("inf"),
+) -> None:
+    """One session after the other, until there were enough or it is time."""
+    done = 0
+    while time.monotonic() < deadline and (sessions is None or done < sessions):
+        # A connection each: clients come and go.
+        await _session(SoakSession(lambda: connect(settings), tally, luck), deadline)
+        done += 1
+
+
+async def _session(session: SoakSession, deadline: float) -> None:
+    """Faults are counted here, and end the session alone."""
+    try:
+        await session.open()
+        for _ in range(session.luck.randint(*_STEPS_OF_A_SESSION)):
+            if time.monotonic() >= deadline:
+                break
+            step = session.luck.choices([one for one, _ in STEPS], [weight for _, weight in STEPS])[0]
+            await step(session)
+        if session.luck.random() < 0.15:
+            await closed_in_mid_cell(session)
+        await session.close()
+    except Hang as hang:
+        session.tally.hangs.append(str(hang))
+    except WorkbenchError as problem:
+        session.tally.wrong.append(f"{session.sandbox}: {type(problem).__name__}: {problem.message}")
+    finally:
+        with contextlib.suppress(Hang, WorkbenchError):
+            await session.close()
+        await session.leave()
