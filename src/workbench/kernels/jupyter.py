@@ -38,7 +38,7 @@ _MOST_PENDING_BYTES = 32 * 1024 * 1024
 # Printed between two cells, for the next one to tell.
 _MOST_STRAY_PIECES, _MOST_STRAY_CHARACTERS = 1000, 1024 * 1024
 # BARRIER: the most that a guest can make libzmq hold for us is the product of the two; held by
-# tests/kernel/test_hostile_kernels.py. A kernel of ours sends pieces of 256 KiB, and nothing above 48 MiB.
+# tests/host/test_hostile_kernels.py. A kernel of ours sends pieces of 256 KiB, and nothing above 48 MiB.
 _MOST_MESSAGE_BYTES, _HIGH_WATER_MARK = 64 * 1024 * 1024, 16
 # The same on all channels: by it the kernel finds where to ask for input.
 _IDENTITY = b"workbench"

@@ -1,0 +1,92 @@
+"""Kernels whose code speaks to the host in the kernel's place: they may spoil their own session, and nothing else."""
+
+from __future__ import annotations
+
+import pytest
+from tests.host.cells import make_kernel, run
+from tests.host.support import host_pids, read
+
+from workbench.host_client.connection import HostConnection
+from workbench.model.execution import Outcome
+from workbench.settings import Settings
+
+pytestmark = pytest.mark.isolation
+
+# Sends whatever it likes on the channel that the host reads output from.
+SEND = """\
+import os, threading
+thread = get_ipython().kernel.iopub_thread
+def send(*frames):
+    done = threading.Event()
+    thread.schedule(lambda: (thread.socket.send_multipart(list(frames)), done.set()))
+    done.wait(20)
+"""
+MIB = 2**20
+
+
+def peak_bytes(pid: int) -> int:
+    lines = [line for line in read(f"/proc/{pid}/status").splitlines() if line.startswith(b"VmHWM:")]
+    return int(lines[0].split()[1]) * 1024
+
+
+async def test_large_messages_do_not_pile_up_in_the_host(
+    shared_host: HostConnection, shared_settings: Settings
+) -> None:
+    sandbox = await make_kernel(shared_host)
+    (pid, *_) = host_pids(shared_settings)
+    before = peak_bytes(pid)
+    await run(shared_host, sandbox, SEND)
+    flood = "for _ in range(60): send(b'x', b'<IDS|MSG>', b'', b'{}', b'{}', b'{}', b'y' * (40 * 2**20))"
+    await run(shared_host, sandbox, flood)
+    assert peak_bytes(pid) - before < 17 * 64 * MIB
+    assert (await run(shared_host, sandbox, "1 + 1")).results.text == "2"
+
+
+async def test_a_message_over_the_bound_costs_its_sender_and_nobody_else(shared_host: HostConnection) -> None:
+    hostile, other = await make_kernel(shared_host), await make_kernel(shared_host)
+    await run(shared_host, hostile, SEND)
+    await run(shared_host, hostile, "send(b'x' * (100 * 2**20))")
+    assert (await run(shared_host, other, "1 + 1")).results.text == "2"
+    assert (await run(shared_host, hostile, "1 + 1")).outcome is Outcome.OK
+
+
+@pytest.mark.parametrize(
+    "frames",
+    [
+        "b''",
+        "b'no delimiter'",
+        "b'<IDS|MSG>'",
+        "b'<IDS|MSG>', b'', b'{', b'{', b'{', b'{'",
+        "b'<IDS|MSG>', b'', b'[1]', b'null', b'3', b'\\xff\\xfe'",
+        'b"<IDS|MSG>", b"", b\'{"msg_type": "stream"}\', b"{}", b"{}", b\'{"name": 7, "text": []}\'',
+        'b"<IDS|MSG>", b"", b\'{"msg_type": "display_data"}\', b"{}", b"{}", b\'{"data": {"a": {"b": 1}}}\'',
+        'b"<IDS|MSG>", b"", b\'{"msg_type": "error"}\', b"{}", b"{}", b\'{"ename": "\\\\ud800"}\'',
+        'b"<IDS|MSG>", b"", b\'{"msg_type": "stream"}\', b"{}", b"{}", b"[" * 100000',
+    ],
+)
+async def test_what_is_no_message_is_ignored(shared_host: HostConnection, frames: str) -> None:
+    sandbox = await make_kernel(shared_host)
+    await run(shared_host, sandbox, SEND)
+    result = await run(shared_host, sandbox, f"send({frames})\nprint('after')")
+    assert (result.outcome, result.stdout.text) == (Outcome.OK, "after\n")
+
+
+async def test_a_kernel_that_claims_absurd_things_about_itself_is_cut_short(shared_host: HostConnection) -> None:
+    sandbox = await make_kernel(shared_host)
+    claim = (
+        "kernel = get_ipython().kernel\n"
+        "claim = {'added': ['n' * 10**6] * 1000, 'more': 2**80, 'cwd': '/' * 10**6}\n"
+        "type(kernel).finish_metadata = lambda self, parent, metadata, reply: {'workbench': claim}\n"
+    )
+    await run(shared_host, sandbox, claim)
+    receipt = (await run(shared_host, sandbox, "1")).receipt
+    assert len(receipt.added) <= 200
+    assert all(len(name) <= 200 for name in receipt.added)
+    assert len(receipt.working_folder) <= 4096
+
+
+async def test_shared_memory_that_was_cut_off_or_filled_with_lies_costs_no_host(shared_host: HostConnection) -> None:
+    sandbox = await make_kernel(shared_host)
+    lies = "get_ipython().kernel.memory[:] = b'\\xff' * len(get_ipython().kernel.memory)\nimport os; os._exit(1)"
+    assert (await run(shared_host, sandbox, lies)).outcome is Outcome.LOST
+    assert (await run(shared_host, sandbox, "1 + 1")).results.text == "2"
