@@ -8,6 +8,9 @@ from pathlib import Path
 
 from workbench.data_folder import GROUP_PREFIX, DataFolder
 
+# The main one, two of zmq's, and as many workers as asyncio's pool starts, one by one, when they are needed.
+_MOST_THREADS = 3 + min(32, (os.cpu_count() or 1) + 4)
+
 
 @dataclass(frozen=True, slots=True)
 class Holdings:
@@ -15,6 +18,7 @@ class Holdings:
 
     descriptors: int
     threads: int
+    """or as many as the host's own pool of them may have, if that is more"""
     processes: int
     control_groups: int
     mounts: int
@@ -34,7 +38,7 @@ def holdings(pid: int, host: str, data: DataFolder) -> Holdings:
     below = descendants(pid)
     return Holdings(
         descriptors=len(os.listdir(f"/proc/{pid}/fd")),
-        threads=len(os.listdir(f"/proc/{pid}/task")),
+        threads=max(_MOST_THREADS, len(os.listdir(f"/proc/{pid}/task"))),
         processes=len(below),
         control_groups=len(groups(host)),
         mounts=max((len(_read(f"/proc/{one}/mountinfo").splitlines()) for one in _zygotes(below)), default=0),

@@ -87,6 +87,7 @@ async def test_a_kernel_that_claims_absurd_things_about_itself_is_cut_short(shar
 
 async def test_shared_memory_that_was_cut_off_or_filled_with_lies_costs_no_host(shared_host: HostConnection) -> None:
     sandbox = await make_kernel(shared_host)
-    lies = "get_ipython().kernel.memory[:] = b'\\xff' * len(get_ipython().kernel.memory)\nimport os; os._exit(1)"
+    fill = "memory = get_ipython().kernel.memory\nmemory[:] = b'\\xff' * len(memory)"
+    lies = f"print('begun', flush=True)\n{fill}\nimport os; os._exit(1)"
     assert (await run(shared_host, sandbox, lies)).outcome is Outcome.LOST
     assert (await run(shared_host, sandbox, "1 + 1")).results.text == "2"

@@ -96,6 +96,9 @@ class Holders:
         if state.gone:
             # A host that still knows the sandbox gives results for what began there, and this for what did not.
             raise sandbox_gone(sandbox, state.gone, began=not isinstance(problem, SandboxUnavailable)) from problem
+        if isinstance(problem, NotFound) and problem.context.keys() == {"sandbox"}:
+            # It was being made when we asked first, and is there now.
+            return asked
         raise problem
 
     async def _search(self, sandbox: SandboxId, asked: HostConnection | None) -> HostConnection:
