@@ -173,10 +173,14 @@ async def test_out_of_memory_is_named_and_says_what_to_do(shared_host: HostConne
 
 async def test_a_death_between_cells_is_told_by_the_next_receipt_once(shared_host: HostConnection) -> None:
     sandbox = await make_kernel(shared_host)
-    await run(shared_host, sandbox, "import os, threading\nthreading.Timer(0.2, lambda: os._exit(9)).start()")
+    await run(
+        shared_host,
+        sandbox,
+        "import os, threading\ndef end():\n    print('parting words')\n    os._exit(9)\nthreading.Timer(0.2, end).start()",
+    )
     await asyncio.sleep(1.0)
     told = await run(shared_host, sandbox, "1 + 1")
-    assert told.results.text == "2"
+    assert (told.results.text, told.stdout.text) == ("2", "parting words\n")
     assert (told.receipt.state, told.receipt.epoch) == (MemoryState.LOST, 2)
     assert "with code 9" in told.receipt.reason
     assert (await run(shared_host, sandbox, "1")).receipt.state is MemoryState.INTACT

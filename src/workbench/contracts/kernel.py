@@ -108,6 +108,10 @@ class Kernel(Protocol):
         """Its end. May be called by many and again."""
         ...
 
+    def left_over(self) -> tuple[Piece, ...]:
+        """What was printed since the last cell and that no cell has told; given once. For one that has ended."""
+        ...
+
     async def aclose(self) -> None:
         """End the process and its group, close what was opened. May be called twice."""
         ...

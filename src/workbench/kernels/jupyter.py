@@ -23,7 +23,7 @@ from workbench.kernels.channel import ZmqChannel, make_socket
 from workbench.kernels.last_words import LastWords
 from workbench.kernels.messages import Message, Signer, parse
 from workbench.kernels.relay import Relay
-from workbench.model.execution import Cell, Piece, PieceKind, Variable
+from workbench.model.execution import Cell, Piece, Variable
 from workbench.model.process import ProcessExit
 
 # A cell is over when the kernel has answered and has said that it is idle; one of the two may be missing.
@@ -338,9 +338,11 @@ class JupyterKernel:
         assert self._gone is not None
         return self._gone
 
-    def left_behind(self) -> str:
-        """What was printed since the last cell, for who explains its death."""
-        return "".join(piece.text for piece in self._stray if piece.kind is not PieceKind.CLEAR)
+    def left_over(self) -> tuple[Piece, ...]:
+        """As the contract says."""
+        pieces = tuple(self._stray)
+        self._stray.clear()
+        return pieces
 
     async def aclose(self) -> None:
         """As the contract says."""

@@ -132,6 +132,9 @@ class ScriptedKernel:
     async def wait(self) -> ProcessExit:
         return await asyncio.shield(self._end)
 
+    def left_over(self) -> tuple[Piece, ...]:
+        return ()
+
     async def aclose(self) -> None:
         self.closed = True
         self.die(ProcessExit(code=None, signal=9))

@@ -152,6 +152,8 @@ class HostedKernel:
         tracked.end(cell_result(cell, ending, receipt, tracked.output, self._place))
 
     async def _run_in(self, memory: Memory, cell: Cell, tracked: Tracked) -> Ending:
+        for piece in self.memories.take_left_over():
+            tracked.output.add(piece)
         run = CellRun(memory.kernel, cell, tracked.output.add, self._patience.ladder)
         self._run = (memory, run)
         try:

@@ -84,6 +84,7 @@ class Memories:
         self._starting: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._closed = False
+        self._left_over: tuple[Piece, ...] = ()
         self.epoch = epoch
         """of the present memory, or of the next"""
         self.current: Memory | None = None
@@ -202,6 +203,7 @@ class Memories:
         self.current = None
         self.epoch += 1
         self._lost_before = _joined(memory.lost_before, reason)
+        self._left_over += memory.kernel.left_over()
         self._on_lost(memory, reason, end)
         self._own(close_kernel(memory.kernel, self._patience.ladder.close_s))
         at_once = not memory.was_used and time.monotonic() - memory.ready_at < self._patience.settled_s
@@ -211,6 +213,11 @@ class Memories:
         if self._ended_at_once < self._patience.tries:
             self._begin(self._patience.tries)
         # Else whoever needs one tries again: kernels that nobody uses are not made in a loop.
+
+    def take_left_over(self) -> tuple[Piece, ...]:
+        """What memories that ended between two cells had printed; for the next cell to tell."""
+        pieces, self._left_over = self._left_over, ()
+        return pieces
 
     def told(self) -> None:
         """A receipt has told every loss up to the present epoch."""
