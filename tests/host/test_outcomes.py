@@ -173,12 +173,11 @@ async def test_out_of_memory_is_named_and_says_what_to_do(shared_host: HostConne
 
 async def test_a_death_between_cells_is_told_by_the_next_receipt_once(shared_host: HostConnection) -> None:
     sandbox = await make_kernel(shared_host)
-    await run(
-        shared_host,
-        sandbox,
-        "import os, threading\ndef end():\n    print('parting words')\n    os._exit(9)\nthreading.Timer(0.2, end).start()",
-    )
-    await asyncio.sleep(1.0)
+    end = "def end():\n    print('parting words')\n    os._exit(9)"
+    await run(shared_host, sandbox, f"import os, threading\n{end}\nthreading.Timer(0.2, end).start()")
+    described = kernels.DescribeKernel(sandbox=sandbox, kernel=KERNEL)
+    while (await shared_host.ask(described, kernels.KernelReport)).epoch == 1:
+        await asyncio.sleep(0.01)
     told = await run(shared_host, sandbox, "1 + 1")
     assert (told.results.text, told.stdout.text) == ("2", "parting words\n")
     assert (told.receipt.state, told.receipt.epoch) == (MemoryState.LOST, 2)

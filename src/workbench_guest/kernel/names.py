@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import functools
 import re
 import weakref
 from typing import Any
@@ -17,21 +16,23 @@ _ATOMS = (int, float, complex, bool, str, bytes, type(None))
 _SMALL = 4096
 
 
+# Names of IPython's that were met. There are two more with each cell, and every cell looks twice: seen once, they are
+# taken out all together.
+_met: set[str] = set()
+
+
 def visible(user_ns: dict[str, Any], hidden: dict[str, Any]) -> dict[str, Any]:
     """Names that are the agent's own, with what they mean."""
     own = {}
-    for name, value in list(user_ns.items()):
-        if name[:1] == "_" and _is_history(name):
+    for name in user_ns.keys() - _met:
+        if _HISTORY.fullmatch(name) is not None:
+            _met.add(name)
             continue
-        if name not in hidden or hidden[name] is not value:
+        # Another thread may have taken it away.
+        value = user_ns.get(name, _met)
+        if value is not _met and (name not in hidden or hidden[name] is not value):
             own[name] = value
     return own
-
-
-@functools.cache
-def _is_history(name: str) -> bool:
-    """Asked twice a cell about every one of them, and there is one more with each cell."""
-    return _HISTORY.fullmatch(name) is not None
 
 
 class Before:
