@@ -87,8 +87,8 @@ class WorkbenchKernel(IPythonKernel):
         sys.stderr.write(EXIT_NOTE)
         code = self.shell.exit_code
         if code is None or code == 0:
-            count = reply["execution_count"]
-            return {"status": "ok", "execution_count": count, "user_expressions": {}, "payload": []}
+            kept = {name: reply[name] for name in ("execution_count", "payload")}
+            return {"status": "ok", "user_expressions": {}, **kept}
         text = f"SystemExit: {code}"
         self.shell._showtraceback(SystemExit, SystemExit(code), [text])  # noqa: SLF001  stock's own way to send it
         return {**reply, "traceback": [text], "evalue": str(code)}

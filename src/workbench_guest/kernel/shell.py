@@ -32,8 +32,10 @@ class EndCell(IPyAutocall):
 
     rewrite = False
 
-    def __call__(self, code: object = None, *_: object) -> None:
-        """As sys.exit."""
+    def __call__(self, code: object = None, keep_kernel: object = None) -> None:  # noqa: ARG002  stock has the choice
+        """As sys.exit; an attached console leaves as well, and the kernel stays."""
+        shell: Any = self._ip
+        shell.payload_manager.write_payload({"source": "ask_exit", "keepkernel": True})
         raise SystemExit(code)
 
 
