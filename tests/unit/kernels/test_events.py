@@ -1,0 +1,69 @@
+"""What a kernel publishes, in the words of the contract."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from workbench.contracts.kernel import Names
+from workbench.kernels import events
+from workbench.kernels.last_words import crash_report
+from workbench.model.execution import PieceKind
+
+
+def test_streams_keep_their_names() -> None:
+    out = events.piece_of("stream", b'{"name": "stdout", "text": "a"}')
+    err = events.piece_of("stream", b'{"name": "stderr", "text": "b"}')
+    assert out is not None
+    assert err is not None
+    assert (out.kind, out.text, err.kind, err.text) == (PieceKind.STDOUT, "a", PieceKind.STDERR, "b")
+
+
+def test_formats_that_are_no_text_are_json() -> None:
+    content = msgspec.json.encode({"data": {"application/json": {"a": [1]}, "text/plain": "x"}, "metadata": {"m": 1}})
+    shown = events.piece_of("execute_result", content)
+    assert shown is not None
+    assert shown.display is not None
+    assert shown.display.data == {"application/json": '{"a":[1]}', "text/plain": "x"}
+    assert shown.display.is_result
+
+
+def test_a_traceback_loses_its_colours() -> None:
+    content = msgspec.json.encode({"ename": "E", "evalue": "v", "traceback": ["\x1b[31mred\x1b[39m", "plain"]})
+    raised = events.piece_of("error", content)
+    assert raised is not None
+    assert raised.error is not None
+    assert raised.error.traceback == "red\nplain"
+
+
+@pytest.mark.parametrize("kind", ["stream", "display_data", "error", "comm_open", "whatever"])
+@pytest.mark.parametrize("content", [b"", b"[]", b"{", b"7", b"\xff\xfe", b'{"text": 5}', b"[" * 100_000])
+def test_what_makes_no_sense_is_left_out(kind: str, content: bytes) -> None:
+    found = events.piece_of(kind, content)
+    assert found is None or found.error is not None
+
+
+def test_a_receipt_that_claims_too_much_is_cut() -> None:
+    names, folder = events.receipt(
+        msgspec.json.encode({"workbench": {"added": ["n" * 1000] * 1000, "more": 2**40, "cwd": "/" * 10_000}})
+    )
+    assert len(names.added) == 200
+    assert len(names.added[0]) == 200
+    assert names.more == 2**31
+    assert len(folder) == 4096
+    assert events.receipt(b"nothing") == (Names(), "")
+
+
+def test_a_crash_report_ends_with_the_agents_first_line() -> None:
+    said = (
+        "Fatal Python error: Segmentation fault\n\nStack (most recent call first):\n"
+        '  File "/usr/lib/python3.11/ctypes/__init__.py", line 519 in string_at\n'
+        '  File "/tmp/ipykernel_7/123.py", line 2 in f\n  File "/tmp/ipykernel_7/123.py", line 3 in <module>\n'
+        '  File "/opt/x/interactiveshell.py", line 3823 in run_code\n\nExtension modules: numpy (total: 1)\n'
+    )
+    assert crash_report(said) == (
+        "Fatal Python error: Segmentation fault\n\nStack (most recent call first):\n"
+        '  File "/usr/lib/python3.11/ctypes/__init__.py", line 519 in string_at\n'
+        "  File <cell>, line 2 in f\n  File <cell>, line 3 in <module>\n"
+    )
+    assert crash_report("") == ""
