@@ -49,6 +49,14 @@ class StockKernel:
                 pass
         return value, "".join(printed)
 
+    async def evaluate(self, expression: str) -> str:
+        """By the reply alone: what is published may be lost to a client that has not waited until it hears it."""
+        asked = self._client.execute("", user_expressions={"answer": expression}, allow_stdin=False)
+        async with asyncio.timeout(_TIMEOUT_S):
+            while (reply := await self._client.get_shell_msg())["parent_header"].get("msg_id") != asked:
+                pass
+        return str(reply["content"]["user_expressions"]["answer"]["data"]["text/plain"])
+
 
 @asynccontextmanager
 async def stock(image: Image, *, patient: bool = True) -> AsyncIterator[StockKernel]:

@@ -35,9 +35,9 @@ async def variables_carry_over(s: SoakSession) -> None:
 async def all_variables(s: SoakSession) -> None:
     """Every number that the model has is in the memory, and no other."""
     numbers = {name: value for name, value in sorted(s.memory.names.items()) if isinstance(value, int)}
-    code = "{n: v for n, v in sorted(globals().items()) if type(v) is int and not n.startswith('_')}"
+    code = "print({n: v for n, v in sorted(globals().items()) if type(v) is int and not n.startswith('_')}, end='')"
     result = await s.cell(code)
-    s.expect("all numbers of the memory", result.results.text, repr(numbers))
+    s.expect("all numbers of the memory", result.stdout.text, repr(numbers))
 
 
 async def arithmetic(s: SoakSession) -> None:

@@ -16,6 +16,24 @@ def opened(comm, message):
     comm.send({'hello': message['content']['data']})
 get_ipython().kernel.comm_manager.register_target('parity', opened)
 """
+# Stock hears of the interrupt when something else wakes the loop.
+_AWAITING = """\
+import asyncio, time
+begin = time.monotonic()
+print('begun', flush=True)
+try:
+    await asyncio.sleep(3)
+finally:
+    print('woken at once' if time.monotonic() - begin < 2 else 'slept')
+"""
+_CATCHING = """\
+import time
+try:
+    print('begun', flush=True)
+    time.sleep(20)
+except KeyboardInterrupt:
+    print('caught')
+"""
 
 
 async def _kernel_info(notebook: Notebook) -> None:
@@ -72,7 +90,14 @@ async def _history(notebook: Notebook) -> None:
     reply = (await notebook.ask("history_request", whole)).reply
     assert [entry[2] for entry in reply["history"]][:3] == [f"history_{number} = {number}" for number in range(3)]
     session, line = reply["history"][0][:2]
-    part = {"output": False, "raw": True, "hist_access_type": "range", "session": session, "start": line, "stop": line + 2}
+    part = {
+        "output": False,
+        "raw": True,
+        "hist_access_type": "range",
+        "session": session,
+        "start": line,
+        "stop": line + 2,
+    }
     reply = (await notebook.ask("history_request", part)).reply
     assert [entry[2] for entry in reply["history"]] == ["history_0 = 0", "history_1 = 1"]
     search = {"output": False, "raw": True, "hist_access_type": "search", "pattern": "history_*", "unique": True}
@@ -138,7 +163,7 @@ async def _pdb(notebook: Notebook) -> None:
 
 async def _breakpoint(notebook: Notebook) -> None:
     notebook.inputs += ["p 6 * 7", "c"]
-    answer = await notebook.run("breakpoint()\nprint('went on')", allow_stdin=True)
+    answer = await notebook.run("import pdb\npdb.set_trace()\nprint('went on')", allow_stdin=True)
     assert "42" in answer.stdout
     assert "went on" in answer.stdout
 
@@ -155,23 +180,21 @@ async def _interrupt(notebook: Notebook) -> None:
 
 
 async def _interrupt_of_an_await(notebook: Notebook) -> None:
-    code = "import asyncio\nprint('begun', flush=True)\nawait asyncio.sleep(2)\nprint('to the end')"
-    answer = await notebook.run_and(code, "begun", notebook.interrupt)
-    assert "to the end" not in answer.stdout
+    answer = await notebook.run_and(_AWAITING, "begun", notebook.interrupt)
+    assert "woken at once" in answer.stdout
     assert answer.reply["status"] == "error"
     await _drain_control(notebook)
 
 
 async def _interrupt_of_a_command(notebook: Notebook) -> None:
-    code = "print('begun', flush=True)\n!sleep 5\nprint('went on')"
+    code = "!echo begun; sleep 3\nprint('went on')"
     answer = await notebook.run_and(code, "begun", notebook.interrupt)
     assert "went on" not in answer.stdout
     await _drain_control(notebook)
 
 
 async def _interrupt_caught(notebook: Notebook) -> None:
-    code = "print('begun', flush=True)\ntry:\n    import time\n    time.sleep(20)\nexcept KeyboardInterrupt:\n    print('caught')"
-    answer = await notebook.run_and(code, "begun", notebook.interrupt)
+    answer = await notebook.run_and(_CATCHING, "begun", notebook.interrupt)
     assert "caught" in answer.stdout
     assert answer.reply["status"] == "ok"
     await _drain_control(notebook)
@@ -206,7 +229,8 @@ def _said(notebook: Notebook, identity: str, data: dict[str, Any]) -> bool:
 
 async def _comm_of_the_kernel(notebook: Notebook) -> None:
     answer = await notebook.run(
-        "from ipykernel.comm import Comm\nc = Comm(target_name='of_the_kernel', data={'x': 1})\nc.send({'y': 2})\nc.close()"
+        "from comm import create_comm\nc = create_comm(target_name='of_the_kernel', data={'x': 1})\n"
+        "c.send({'y': 2})\nc.close()"
     )
     assert answer.kinds() == ["comm_open", "comm_msg", "comm_close"]
     assert answer.told[1][1]["data"] == {"y": 2}
@@ -276,7 +300,7 @@ PROTOCOL = [
     Feature("input()", _input),
     Feature("getpass()", _getpass),
     Feature("%debug with somebody who types", _pdb),
-    Feature("breakpoint()", _breakpoint),
+    Feature("pdb.set_trace()", _breakpoint),
     Feature("input() where nobody can type", _input_refused),
     Feature("interrupt", _interrupt),
     Feature("interrupt of an await", _interrupt_of_an_await),

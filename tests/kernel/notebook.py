@@ -19,7 +19,7 @@ from jupyter_client.connect import write_connection_file
 from workbench.model.image import Image
 
 # What one cell may take on a busy machine.
-PATIENCE_S = 8.0
+PATIENCE_S = 40.0
 Content = dict[str, Any]
 
 
@@ -111,7 +111,7 @@ class Notebook:
                     self.client.input(self.inputs.pop(0))
 
     async def _published(self, request: str) -> list[tuple[str, Content]]:
-        told = []
+        told: list[tuple[str, Content]] = []
         while True:
             message = await self.client.iopub_channel.get_msg()
             kind, content = message["msg_type"], message["content"]
@@ -137,7 +137,7 @@ class Notebook:
         return Answer(answer.reply, [*before, *answer.told])
 
     async def _until_printed(self, request: str, sign: str) -> list[tuple[str, Content]]:
-        told = []
+        told: list[tuple[str, Content]] = []
         while True:
             message = await self.client.iopub_channel.get_msg()
             kind, content = message["msg_type"], message["content"]

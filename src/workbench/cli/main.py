@@ -14,6 +14,7 @@ from workbench.cli.doctor import doctor
 from workbench.cli.exec import exec_
 from workbench.cli.host import host
 from workbench.cli.image import image
+from workbench.cli.kernel import kernel
 from workbench.cli.outcome import EXIT_INTERRUPTED, EXIT_OURS
 from workbench.cli.sessions import sessions
 from workbench.errors import WorkbenchError
@@ -32,6 +33,7 @@ cli.add_command(exec_)
 cli.add_command(bash)
 cli.add_command(sessions)
 cli.add_command(attach)
+cli.add_command(kernel)
 cli.add_command(host)
 cli.add_command(doctor)
 cli.add_command(image)

@@ -22,7 +22,7 @@ class ZmqChannel:
         self._loop = asyncio.get_running_loop()
         self._descriptor = int(socket.getsockopt(zmq.FD))
         self._waking = False
-        self._paused = False
+        self._paused_by: set[str] = set()
         self._loop.add_reader(self._descriptor, self._wake)
         self._wake_soon()
 
@@ -37,14 +37,14 @@ class ZmqChannel:
             self._wake_soon()
         return True
 
-    def pause(self) -> None:
+    def pause(self, who: str) -> None:
         """Take nothing more in; the sender will wait."""
-        self._paused = True
+        self._paused_by.add(who)
 
-    def resume(self) -> None:
-        """Go on."""
-        if self._paused:
-            self._paused = False
+    def resume(self, *who: str) -> None:
+        """Go on, unless another wants it paused."""
+        if self._paused_by.intersection(who):
+            self._paused_by.difference_update(who)
             self._wake_soon()
 
     def _wake_soon(self) -> None:
@@ -55,21 +55,26 @@ class ZmqChannel:
     def _wake(self) -> None:
         self._waking = False
         for _ in range(_BATCH):
-            if self._paused or self._socket.closed:
+            if self._paused_by or self._socket.closed:
                 return
             try:
                 frames = self._socket.recv_multipart(zmq.NOBLOCK)
             except zmq.ZMQError:
                 return
-            self._on_message(frames)
+            try:
+                self._on_message(frames)
+            except BaseException:
+                # One message is lost, and told by the loop; those behind it are not.
+                self._wake_soon()
+                raise
         self._wake_soon()
 
-    def close(self) -> None:
-        """May be called twice."""
+    def close(self, linger_ms: int = 0) -> None:
+        """May be called twice. What was sent may take that long to leave, in the background."""
         if not self._socket.closed:
             self._loop.remove_reader(self._descriptor)
             with contextlib.suppress(zmq.ZMQError):
-                self._socket.close(linger=0)
+                self._socket.close(linger=linger_ms)
 
 
 def make_socket(context: zmq.Context[Any], kind: int, **options: int) -> zmq.Socket[bytes]:

@@ -10,6 +10,8 @@ import msgspec
 from workbench.contracts.kernel import Names
 from workbench.model.execution import CellError, Display, Piece, PieceKind, Variable
 
+# What a decoder raises at a content that is no JSON, no text, nested without end, or of another shape.
+_UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 _COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 # As many as the guest tells, and no more whatever it says.
 _MOST_NAMES = 200
@@ -48,6 +50,11 @@ class Reply(msgspec.Struct):
     status: str = "error"
     execution_count: int | None = 0
 
+    @property
+    def failed(self) -> bool:
+        """What it answers raised."""
+        return self.status == "error"
+
 
 class _Receipt(msgspec.Struct):
     added: list[str] = []
@@ -78,19 +85,26 @@ _variables = msgspec.json.Decoder(_Variables)
 def piece_of(kind: str, content: bytes) -> Piece | None:
     """The piece of output that a message is; None for those that are something else, or nothing."""
     try:
-        match kind:
-            case "stream":
-                said = _stream.decode(content)
-                stream = PieceKind.STDERR if said.name == "stderr" else PieceKind.STDOUT
-                return Piece(kind=stream, text=said.text)
-            case "display_data" | "execute_result" | "update_display_data":
-                return _shown_piece(kind, _shown.decode(content))
-            case "clear_output":
-                return Piece(kind=PieceKind.CLEAR)
-            case "error":
-                return Piece(kind=PieceKind.ERROR, error=_raised(_error.decode(content)))
-    except msgspec.MsgspecError:
-        pass
+        return _piece(kind, content)
+    except UnicodeDecodeError:
+        # Half of a character pair, which Python can print and no encoding can carry.
+        return piece_of(kind, content.decode("utf-8", "replace").encode())
+    except _UNREADABLE:
+        return None
+
+
+def _piece(kind: str, content: bytes) -> Piece | None:
+    match kind:
+        case "stream":
+            said = _stream.decode(content)
+            stream = PieceKind.STDERR if said.name == "stderr" else PieceKind.STDOUT
+            return Piece(kind=stream, text=said.text)
+        case "display_data" | "execute_result" | "update_display_data":
+            return _shown_piece(kind, _shown.decode(content))
+        case "clear_output":
+            return Piece(kind=PieceKind.CLEAR)
+        case "error":
+            return Piece(kind=PieceKind.ERROR, error=_raised(_error.decode(content)))
     return None
 
 
@@ -118,7 +132,7 @@ def execution_count(content: bytes) -> int:
     """Of an execute_input."""
     try:
         return _input.decode(content).execution_count
-    except msgspec.MsgspecError:
+    except _UNREADABLE:
         return 0
 
 
@@ -126,7 +140,7 @@ def execution_state(content: bytes) -> str:
     """Of a status."""
     try:
         return _status.decode(content).execution_state
-    except msgspec.MsgspecError:
+    except _UNREADABLE:
         return ""
 
 
@@ -134,7 +148,7 @@ def reply(content: bytes) -> Reply:
     """Of an execute_reply."""
     try:
         return _reply.decode(content)
-    except msgspec.MsgspecError:
+    except _UNREADABLE:
         return Reply()
 
 
@@ -142,7 +156,7 @@ def receipt(metadata: bytes) -> tuple[Names, str]:
     """What the guest says that the cell did to its names, and where it stands now."""
     try:
         told = _metadata.decode(metadata).workbench
-    except msgspec.MsgspecError:
+    except _UNREADABLE:
         return Names(), ""
     names = Names(
         added=_bounded(told.added),
@@ -161,5 +175,5 @@ def variables(content: bytes, most: int) -> tuple[Variable, ...]:
     """Of our own variables reply."""
     try:
         return tuple(_variables.decode(content).variables[:most])
-    except msgspec.MsgspecError:
+    except _UNREADABLE:
         return ()

@@ -40,6 +40,8 @@ _MOST_STRAY_PIECES, _MOST_STRAY_CHARACTERS = 1000, 1024 * 1024
 # BARRIER: the most that a guest can make libzmq hold for us is the product of the two; held by
 # tests/host/test_hostile_kernels.py. A kernel of ours sends pieces of 256 KiB, and nothing above 48 MiB.
 _MOST_MESSAGE_BYTES, _HIGH_WATER_MARK = 64 * 1024 * 1024, 16
+# Who may stop the output.
+_READER, _VISITORS = "the reader of a cell", "visitors"
 # The same on all channels: by it the kernel finds where to ask for input.
 _IDENTITY = b"workbench"
 
@@ -173,7 +175,7 @@ class JupyterKernel:
         if run is not None and run.began:
             run.add(piece, size)
             if run.pending_bytes > _MOST_PENDING_BYTES:
-                self._iopub.pause()
+                self._iopub.pause(_READER)
         elif self._stray_characters < _MOST_STRAY_CHARACTERS:
             self._stray_characters += len(piece.text)
             self._stray.append(piece)
@@ -213,7 +215,7 @@ class JupyterKernel:
                 while run.events:
                     yield run.events.popleft()
                 run.pending_bytes = 0
-                self._iopub.resume()
+                self._iopub.resume(_READER)
                 if run.events:
                     continue
                 if (finished := self._finished(run)) is not None:
@@ -226,7 +228,7 @@ class JupyterKernel:
                 await self._something(run)
         finally:
             self._run = None
-            self._iopub.resume()
+            self._iopub.resume(_READER)
 
     async def _something(self, run: _Run) -> None:
         """Until there is news; with half of an end in hand, not longer than the other half may take."""
@@ -297,6 +299,13 @@ class JupyterKernel:
         self._relay = relay
         relay.plug(self)
 
+    def hold(self, yes: bool) -> None:
+        """Take no more output for a moment: a visitor is behind."""
+        if yes:
+            self._iopub.pause(_VISITORS)
+        else:
+            self._iopub.resume(_VISITORS)
+
     def _on_side(self, channel: str, frames: list[bytes]) -> None:
         message = parse(frames)
         if message is not None and self._relay is not None:
@@ -313,7 +322,7 @@ class JupyterKernel:
         # What it sent before is on its way.
         deadline = time.monotonic() + _QUIET_TIMEOUT_S
         while time.monotonic() < deadline:
-            self._iopub.resume()
+            self._iopub.resume(_READER, _VISITORS)
             await asyncio.sleep(_QUIET_S)
             if time.monotonic() - self._heard_at >= _QUIET_S:
                 break

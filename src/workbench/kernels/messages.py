@@ -50,7 +50,7 @@ def parse(frames: list[bytes]) -> Message | None:
         at = frames.index(_DELIMITER)
         _, header, parent, metadata, content = frames[at + 1 : at + 1 + _PARTS]
         own, of = _header.decode(header), _header.decode(parent)
-    except (ValueError, msgspec.MsgspecError):
+    except (ValueError, RecursionError, msgspec.MsgspecError):
         return None
     return Message(own.msg_type, of.msg_id, content, metadata, frames[at:], own.msg_id)
 

@@ -1,7 +1,7 @@
 """The door for notebooks: sockets of the host's that JupyterLab, a console or any jupyter_client may join.
 
-It stands between them and the kernel, so that a stuck visitor stops nobody: what a visitor does not take is dropped for
-that visitor alone. It outlives the kernel's memories; each has a key of its own, which visitors never learn.
+It stands between them and the kernel, so that a stuck visitor stops nobody: what one does not take is dropped for that
+visitor alone. It outlives the kernel's memories; each has a key of its own, which visitors never learn.
 """
 
 from __future__ import annotations
@@ -22,18 +22,21 @@ import zmq
 from workbench.contracts.kernel import AttachPoint, Turn
 from workbench.errors import Cancelled, InvalidRequest
 from workbench.kernels import events
+from workbench.kernels.audience import Audience
 from workbench.kernels.channel import ZmqChannel, make_socket
 from workbench.kernels.messages import Message, Signer, parse
 
 # The ports of a connection file; with ipc they are the ends of file names.
 _PORTS = {"shell": 1, "iopub": 2, "stdin": 3, "control": 4, "hb": 5}
 _MOST_PATH = 107
-# Messages that wait for one visitor; more are dropped for it.
+# Answers that wait for one visitor; more are dropped for it.
 _HIGH_WATER_MARK = 1000
 # Whom an answer belongs to; the oldest are forgotten.
 _MOST_KNOWN = 10_000
 # With the reply in hand, for the idle that follows it, and the reverse.
 _OTHER_HALF_S = 5.0
+# Widgets' messages: the cell that runs may await one, and what is queued waits for that cell.
+_OVERTAKING = ("comm_open", "comm_msg", "comm_close")
 _KEPT = "this kernel belongs to a workbench session, which keeps it; end it by `workbench sessions rm`"
 
 
@@ -45,6 +48,9 @@ class Plugged(Protocol):
     def pass_on(self, channel: str, frames: list[bytes]) -> None:
         """To the kernel."""
 
+    def hold(self, yes: bool) -> None:
+        """Give no more output for a moment, or again."""
+
     async def interrupt(self) -> None:
         """As the contract says."""
 
@@ -52,11 +58,18 @@ class Plugged(Protocol):
 class _Request:
     """One message of a visitor's, until it is answered."""
 
-    def __init__(self, route: list[bytes], header: bytes) -> None:
+    def __init__(self, channel: str, route: list[bytes], message: Message) -> None:
+        self.channel = channel
+        self.kind = message.kind
         self.route = route
-        self.header = header
+        self.header = message.frames[2]
+        self.passed = asyncio.Event()
+        """it has been handed to the kernel, or never will be"""
         self.answered = asyncio.Event()
         self.idle = asyncio.Event()
+        self.stops_on_error = False
+        self.aborted = False
+        """what its visitor asked before has failed"""
 
 
 class Relay:
@@ -68,9 +81,12 @@ class Relay:
         self._place = place
         self._kernel: Plugged | None = None
         self._known: OrderedDict[str, _Request] = OrderedDict()
+        self._waiting: list[_Request] = []
+        """cells that have not had their turn, in the order they came"""
         self._turns: set[asyncio.Task[None]] = set()
         place.mkdir(mode=0o700, exist_ok=True)
         self._channels: dict[str, ZmqChannel] = {}
+        self._audience: Audience | None = None
         try:
             self._open(context)
         except BaseException:
@@ -88,19 +104,13 @@ class Relay:
             "shell": self._on_shell,
             "control": self._on_control,
             "stdin": self._on_stdin,
-            "iopub": self._on_subscription,
             "hb": self._on_heartbeat,
         }
         for name, take in takes.items():
-            kind = zmq.XPUB if name == "iopub" else zmq.ROUTER
-            socket = make_socket(context, kind, LINGER=0, SNDHWM=_HIGH_WATER_MARK)
-            if kind == zmq.ROUTER:
-                socket.setsockopt(zmq.ROUTER_HANDOVER, 1)
-            else:
-                # Every visitor's subscription is told, not only the first.
-                socket.setsockopt(zmq.XPUB_VERBOSE, 1)
+            socket = make_socket(context, zmq.ROUTER, LINGER=0, SNDHWM=_HIGH_WATER_MARK, ROUTER_HANDOVER=1)
             socket.bind(f"ipc://{self._place}/door-{_PORTS[name]}")
             self._channels[name] = ZmqChannel(socket, take)
+        self._audience = Audience(context, f"ipc://{self._place}/door-{_PORTS['iopub']}", self._on_subscription)
 
     def _describe(self) -> AttachPoint:
         info: dict[str, str | int] = {
@@ -117,20 +127,28 @@ class Relay:
             json.dump(info, file, indent=2)
         return AttachPoint(connection_file=str(path), info=info)
 
+    @property
+    def _shown_to(self) -> Audience:
+        assert self._audience is not None
+        return self._audience
+
     # The kernel of the moment
 
     def plug(self, kernel: Plugged) -> None:
         """A new memory."""
         self._kernel = kernel
+        self._shown_to.hold = kernel.hold
         self._tell_all("status", {"execution_state": "idle"})
 
     def unplug(self) -> None:
         """The memory is gone; what visitors wait for will not come from it."""
         self._kernel = None
         for request in self._known.values():
-            if not request.answered.is_set():
+            if request in self._waiting:
+                continue
+            if not request.answered.is_set() and request.kind.endswith("_request"):
                 content = {"status": "error", "ename": "DeadKernel", "evalue": "the kernel ended", "traceback": []}
-                self._reply("shell", request, "execute_reply", content)
+                self._reply(request, content)
                 self._tell_all("status", {"execution_state": "idle"}, request.header)
             request.answered.set()
             request.idle.set()
@@ -142,7 +160,7 @@ class Relay:
 
     def publish(self, message: Message, topics: list[bytes]) -> None:
         """Let all visitors see what the kernel told."""
-        self._channels["iopub"].send([*topics, *self._resigned(message.frames, self._signer)])
+        self._shown_to.send([*topics, *self._resigned(message.frames, self._signer)])
         request = self._known.get(message.parent) if message.kind == "status" else None
         if request is not None and events.execution_state(message.content) == "idle":
             request.idle.set()
@@ -153,7 +171,14 @@ class Relay:
         if request is not None:
             if channel != "stdin":
                 request.answered.set()
+            if request.stops_on_error and message.kind == "execute_reply" and events.reply(message.content).failed:
+                self._abort_behind(request)
             self._channels[channel].send([*request.route, *self._resigned(message.frames, self._signer)])
+
+    def _abort_behind(self, failed: _Request) -> None:
+        """As a kernel does with its own queue, where these would be: "run all" stops at the first error."""
+        for request in self._waiting:
+            request.aborted = request.aborted or request.route == failed.route
 
     @staticmethod
     def _resigned(frames: list[bytes], signer: Signer) -> list[bytes]:
@@ -162,48 +187,72 @@ class Relay:
 
     # What visitors ask
 
-    def _take(self, frames: list[bytes]) -> tuple[_Request, Message] | None:
+    def _take(self, channel: str, frames: list[bytes]) -> tuple[_Request, Message] | None:
         message = parse(frames)
         # BARRIER: whoever can reach the socket must also know the key; held by tests/kernel/test_attach.py.
         if message is None or not self._signer.signed_by_us(message):
             return None
         route = frames[: len(frames) - len(message.frames)]
-        request = _Request(route, message.frames[2])
+        request = _Request(channel, route, message)
         self._known[message.request] = request
         while len(self._known) > _MOST_KNOWN:
             self._known.popitem(last=False)
         return request, message
 
     def _on_shell(self, frames: list[bytes]) -> None:
-        taken = self._take(frames)
+        taken = self._take("shell", frames)
         if taken is None:
             return
         request, message = taken
+        before = [one for one in self._waiting if one.route == request.route]
         if message.kind == "shutdown_request":
-            self._refuse_shutdown("shell", request)
+            self._refuse_shutdown(request)
         elif message.kind == "execute_request":
-            running = asyncio.create_task(self._run(request, message), name="an attached notebook's cell")
-            self._turns.add(running)
-            running.add_done_callback(self._turns.discard)
+            self._waiting.append(request)
+            self._later(self._run(request, message))
+        elif before and message.kind not in _OVERTAKING:
+            self._later(self._pass_on_after(before[-1], request, message))
         else:
-            self._pass_on("shell", request, message)
+            self._pass_on(request, message)
+
+    async def _pass_on_after(self, before: _Request, request: _Request, message: Message) -> None:
+        """A channel keeps its order: what a visitor asked after a cell reaches the kernel after that cell."""
+        await before.passed.wait()
+        self._pass_on(request, message)
 
     async def _run(self, request: _Request, message: Message) -> None:
         """A cell of a visitor's waits for its turn like any other, and has no limit but an interrupt."""
+        asked = _asked(message.content)
+        request.stops_on_error = asked.stop_on_error and not asked.silent
         try:
-            async with self._turn(_first_line(message.content)):
-                self._pass_on("shell", request, message)
+            async with self._turn(asked.first_line()):
+                if request.aborted:
+                    self._abort(request)
+                    return
+                self._pass_on(request, message)
+                self._has_passed(request)
                 await _either(request.answered, request.idle)
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(_OTHER_HALF_S):
                         await request.answered.wait()
                         await request.idle.wait()
         except Cancelled:
-            self._reply("shell", request, "execute_reply", {"status": "aborted"})
-            self._tell_all("status", {"execution_state": "idle"}, request.header)
+            self._abort(request)
+        finally:
+            self._has_passed(request)
+
+    def _has_passed(self, request: _Request) -> None:
+        request.passed.set()
+        if request in self._waiting:
+            self._waiting.remove(request)
+
+    def _abort(self, request: _Request) -> None:
+        self._tell_all("status", {"execution_state": "busy"}, request.header)
+        self._reply(request, {"status": "aborted"})
+        self._tell_all("status", {"execution_state": "idle"}, request.header)
 
     def _on_control(self, frames: list[bytes]) -> None:
-        taken = self._take(frames)
+        taken = self._take("control", frames)
         if taken is None:
             return
         request, message = taken
@@ -211,14 +260,14 @@ class Relay:
             case "interrupt_request" if self._kernel is not None:
                 self._later(self._interrupt(self._kernel.interrupt, request))
             case "shutdown_request":
-                self._refuse_shutdown("control", request)
+                self._refuse_shutdown(request)
             case _:
-                self._pass_on("control", request, message)
+                self._pass_on(request, message)
 
     async def _interrupt(self, interrupt: Callable[[], Awaitable[None]], request: _Request) -> None:
         self._tell_all("status", {"execution_state": "busy"}, request.header)
         await interrupt()
-        self._reply("control", request, "interrupt_reply", {"status": "ok"})
+        self._reply(request, {"status": "ok"})
         self._tell_all("status", {"execution_state": "idle"}, request.header)
 
     def _later(self, work: Any) -> None:
@@ -226,9 +275,9 @@ class Relay:
         self._turns.add(task)
         task.add_done_callback(self._turns.discard)
 
-    def _refuse_shutdown(self, channel: str, request: _Request) -> None:
+    def _refuse_shutdown(self, request: _Request) -> None:
         content = {"status": "error", "ename": "NotAllowed", "evalue": _KEPT, "traceback": [], "restart": False}
-        self._reply(channel, request, "shutdown_reply", content)
+        self._reply(request, content)
 
     def _on_stdin(self, frames: list[bytes]) -> None:
         message = parse(frames)
@@ -243,22 +292,23 @@ class Relay:
         if frames[0][:1] == b"\x01":
             topic = frames[0][1:]
             _, message = self._signer.request("iopub_welcome", {"subscription": topic.decode("utf-8", "replace")})
-            self._channels["iopub"].send([topic, *message] if topic else message)
+            self._shown_to.send([topic, *message] if topic else message)
 
-    def _pass_on(self, channel: str, request: _Request, message: Message) -> None:
+    def _pass_on(self, request: _Request, message: Message) -> None:
         if self._kernel is None:
-            self._reply(channel, request, message.kind.replace("_request", "_reply"), {"status": "aborted"})
+            self._reply(request, {"status": "aborted"})
         else:
-            self._kernel.pass_on(channel, self._resigned(message.frames, self._kernel.signer))
+            self._kernel.pass_on(request.channel, self._resigned(message.frames, self._kernel.signer))
 
-    def _reply(self, channel: str, request: _Request, kind: str, content: dict[str, Any]) -> None:
+    def _reply(self, request: _Request, content: dict[str, Any]) -> None:
+        kind = request.kind.replace("_request", "_reply")
         _, frames = self._signer.request(kind, content, request.header)
         request.answered.set()
-        self._channels[channel].send([*request.route, *frames])
+        self._channels[request.channel].send([*request.route, *frames])
 
     def _tell_all(self, kind: str, content: dict[str, Any], parent: bytes = b"{}") -> None:
         _, frames = self._signer.request(kind, content, parent)
-        self._channels["iopub"].send([kind.encode(), *frames])
+        self._shown_to.send([kind.encode(), *frames])
 
     def close(self) -> None:
         """Visitors find nobody any more. May be called twice."""
@@ -266,6 +316,8 @@ class Relay:
             task.cancel()
         for channel in self._channels.values():
             channel.close()
+        if self._audience is not None:
+            self._audience.close()
 
 
 async def _either(*events_: asyncio.Event) -> None:
@@ -277,13 +329,20 @@ async def _either(*events_: asyncio.Event) -> None:
             wait.cancel()
 
 
-class _Code(msgspec.Struct):
+class _Asked(msgspec.Struct):
+    """What we read of an execute request."""
+
     code: str = ""
+    silent: bool = False
+    stop_on_error: bool = True
+
+    def first_line(self) -> str:
+        lines = self.code.strip().splitlines()
+        return lines[0][:200] if lines else ""
 
 
-def _first_line(content: bytes) -> str:
+def _asked(content: bytes) -> _Asked:
     try:
-        lines = msgspec.json.decode(content, type=_Code).code.strip().splitlines()
-    except msgspec.MsgspecError:
-        return ""
-    return lines[0][:200] if lines else ""
+        return msgspec.json.decode(content, type=_Asked)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return _Asked()

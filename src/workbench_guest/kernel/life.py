@@ -49,6 +49,12 @@ class _Folder(ProfileDir):
     def check_dirs(self) -> None:
         """Nothing: stock makes six folders here."""
 
+    def move(self, location: str) -> None:
+        """To the home of a fork; stock refuses to be moved."""
+        parts = ("security", "log", "startup", "pid", "static")
+        # Not by assignment, which makes the folders.
+        self._trait_values.update({f"{part}_dir": os.path.join(location, part) for part in parts}, location=location)
+
 
 class App(IPKernelApp):
     """Never launched: extensions and magics ask the singleton what kernel they are in."""
@@ -61,7 +67,8 @@ def build() -> WorkbenchKernel:
     """In the zygote, once, with one thread: everything that needs no socket."""
     home = os.environ.get("HOME", "/home/user")
     config = Config()
-    config.HistoryManager.enabled = False
+    # For whoever asks for past cells: no file, and no thread that writes it.
+    config.HistoryManager.hist_file = ":memory:"
     config.ProfileDir.location = f"{home}/.ipython/profile_default"
     # A debugger's warning about the interpreter that we chose.
     os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"
@@ -81,6 +88,7 @@ def build() -> WorkbenchKernel:
         )
     app.kernel, app.profile_dir = kernel, profile
     app.init_shell()
+    app.init_extensions()
     app.init_pdb()
     _attach_pyplot()
     shell_module.keep_quiet_about_leaving()
@@ -205,6 +213,8 @@ class Life:
         assert shell is not None
         # Not by assignment, which makes the folder.
         shell._trait_values["ipython_dir"] = f"{home}/.ipython"  # noqa: SLF001
+        profile: Any = self.kernel.profile_dir
+        profile.move(f"{home}/.ipython/profile_default")
         shell.init_environment()
         # The backend that was attached before the fork, for every library that looks for it.
         os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"

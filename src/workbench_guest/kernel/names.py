@@ -14,17 +14,18 @@ MOST_TOLD = 200
 _ATOMS = (int, float, complex, bool, str, bytes, type(None))
 # An old value of this size may be kept until the cell has ended.
 _SMALL = 4096
-
-
 # Names of IPython's that were met. There are two more with each cell, and every cell looks twice: seen once, they are
 # taken out all together.
 _met: set[str] = set()
 
 
-def visible(user_ns: dict[str, Any], hidden: dict[str, Any]) -> dict[str, Any]:
+def visible(user_ns: dict[Any, Any], hidden: dict[str, Any]) -> dict[str, Any]:
     """Names that are the agent's own, with what they mean."""
     own = {}
     for name in user_ns.keys() - _met:
+        # Python binds names only; the agent may put anything into globals().
+        if not isinstance(name, str):
+            continue
         if _HISTORY.fullmatch(name) is not None:
             _met.add(name)
             continue

@@ -101,7 +101,14 @@ def _run(kernel: Any, loop: IOLoop, code: str, *, store_history: bool) -> None:
 
 def _forget(shell: Any) -> None:
     """Counters, In, Out, the last exception."""
+    history = shell.history_manager
+    history.db_input_cache.clear()
+    history.db_output_cache.clear()
     shell.reset(new_session=True)
+    # Past sessions are asked for as well; this is the first.
+    history.db.close()
+    history.init_db()
+    history.new_session()
     shell.execution_count = 1
     for name in ("last_type", "last_value", "last_traceback", "last_exc"):
         if hasattr(sys, name):

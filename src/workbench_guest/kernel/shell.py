@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+import inspect
 import io
 import os
+import re
 import select
 import subprocess
 import sys
@@ -13,6 +15,7 @@ import time
 import traceback
 import types
 import warnings
+from collections.abc import Iterator
 from typing import IO, Any
 
 from ipykernel.zmqshell import ZMQInteractiveShell
@@ -81,13 +84,31 @@ class WorkbenchShell(ZMQInteractiveShell):
     system = system_piped
 
     def showtraceback(self, exc_tuple: Any = None, *args: Any, **kwargs: Any) -> None:
-        """As stock, except that leaving is no error to be shown."""
-        etype, value, _ = self._get_exc_info(exc_tuple)
+        """As stock, except that leaving is no error to be shown, and that a group is one."""
+        etype, value, tb = self._get_exc_info(exc_tuple)
         if isinstance(value, SystemExit) and etype is SystemExit:
             self.exit_code = value.code
             self._last_traceback = []
             return
-        super().showtraceback(exc_tuple, *args, **kwargs)
+        if _has_group(value):
+            # Stock prints it, frames of IPython's included, and tells nobody of an error.
+            self._showtraceback(etype, value, self._group_lines(value, tb))
+            return
+        with _each_file_looked_up_once():
+            super().showtraceback(exc_tuple, *args, **kwargs)
+
+    def _group_lines(self, value: BaseException, tb: types.TracebackType | None) -> list[str]:
+        """By Python's own means, from the agent's first line on, with cells called as everywhere else."""
+        first = tb
+        while first is not None and self.compile.format_code_name(first.tb_frame.f_code.co_filename) is None:
+            first = first.tb_next
+
+        def named(found: re.Match[str]) -> str:
+            cell = self.compile.format_code_name(found["file"])
+            return found[0] if cell is None else f"{' '.join(cell)}, line"
+
+        text = "".join(traceback.format_exception(type(value), value, first or tb))
+        return re.sub(r'File "(?P<file>[^"]*)", line', named, text).splitlines()
 
     def _get_exc_info(self, exc_tuple: Any = None) -> tuple[Any, Any, Any]:
         etype, value, tb = super()._get_exc_info(exc_tuple)
@@ -98,6 +119,10 @@ class WorkbenchShell(ZMQInteractiveShell):
         if hint and stb and hint not in stb[-1]:
             stb = [*stb[:-1], f"{stb[-1]}{hint}"]
         super()._showtraceback(etype, f"{evalue}{hint}", stb)
+
+
+# Libraries ask for it by this name to learn that they are in a notebook, and people in %config.
+WorkbenchShell.__name__ = ZMQInteractiveShell.__name__
 
 
 def _copy_until_ended(pipe: IO[bytes], process: subprocess.Popen[bytes]) -> None:
@@ -131,16 +156,53 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def without_our_frames(tb: types.TracebackType | None) -> types.TracebackType | None:
-    """The same traceback without the frames of this package: the agent did not write them and cannot change them."""
+    """The same traceback without the frames of this package: the agent did not write them and cannot change them.
+
+    Nor did it write what they call, down to the next line of its own.
+    """
     frames = []
+    below_ours = False
     while tb is not None:
-        if not tb.tb_frame.f_code.co_filename.startswith(_OURS):
+        file = tb.tb_frame.f_code.co_filename
+        below_ours = file.startswith(_OURS) or (below_ours and not _is_agents(file))
+        if not below_ours:
             frames.append(tb)
         tb = tb.tb_next
     kept: types.TracebackType | None = None
     for frame in reversed(frames):
         kept = types.TracebackType(kept, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
     return kept
+
+
+def _is_agents(file: str) -> bool:
+    return os.path.isabs(file) and not file.startswith((sys.prefix, sys.base_prefix))
+
+
+@contextlib.contextmanager
+def _each_file_looked_up_once() -> Iterator[None]:
+    """Python goes through all modules for each frame of a traceback: that is seconds after a recursion without end."""
+    module: Any = inspect
+    look, found = module.getmodule, {}
+
+    def look_once(thing: Any, _filename: str | None = None) -> types.ModuleType | None:
+        if not isinstance(thing, types.FrameType):
+            return look(thing, _filename)
+        file = _filename or thing.f_code.co_filename
+        if file not in found:
+            found[file] = look(thing, _filename)
+        return found[file]
+
+    module.getmodule = look_once
+    try:
+        yield
+    finally:
+        module.getmodule = look
+
+
+def _has_group(value: BaseException | None) -> bool:
+    while value is not None and not isinstance(value, BaseExceptionGroup):
+        value = value.__context__
+    return value is not None
 
 
 def suggestion(value: BaseException | None) -> str:

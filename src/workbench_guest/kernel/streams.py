@@ -9,6 +9,7 @@ import codecs
 import itertools
 import json
 import os
+import re
 import select
 import threading
 from collections.abc import Callable, Iterator
@@ -31,6 +32,7 @@ _MOST_MESSAGE_BYTES = 48 * 1024 * 1024
 HIGH_WATER_MARK = 32
 # Every wait is made of these, so that an interrupt gets through.
 _WAIT_S = 0.05
+_LONE = re.compile("[\ud800-\udfff]")
 # For a forked child's last display to leave.
 _CHILD_LINGER_MS = 3000
 # A host that takes nothing for this long is gone.
@@ -128,8 +130,7 @@ class Printed(OutStream):
         self._held = 0
         self._room = threading.Condition()
         self._taking_in = threading.Lock()
-        self._poll = select.poll()
-        self._poll.register(captured, select.POLLIN)
+        self._ready = threading.local()
 
     def fileno(self) -> int:
         """A real descriptor: what is written there is printed here."""
@@ -144,7 +145,7 @@ class Printed(OutStream):
             return len(string)
         if self.pub_thread is None:
             raise ValueError("I/O operation on closed file")
-        if self._taking_in.locked() or self._poll.poll(0):
+        if self._taking_in.locked() or self._holds_something():
             # A child or a library has written before us, and comes before us.
             self.take_in()
         if len(string) <= _PIECE:
@@ -154,10 +155,16 @@ class Printed(OutStream):
                 self._print(string[start : start + _PIECE])
         return len(string)
 
-    def _print(self, text: str) -> None:
-        self._recorder.record(text.encode("utf-8", "surrogatepass"))
+    def _print(self, text: str, parent: Any = None) -> None:
+        try:
+            data = text.encode()
+        except UnicodeEncodeError:
+            # Half of a character pair: no message can carry it, and the whole message would be lost for it.
+            text = _LONE.sub("\ufffd", text)
+            data = text.encode()
         with self._buffer_lock:
-            self._texts.append((self.parent_header, text))
+            self._recorder.record(data)
+            self._texts.append((self.parent_header if parent is None else parent, text))
             self._held += len(text)
         if self._held >= _PIECE:
             self._wait_for_room()
@@ -197,7 +204,7 @@ class Printed(OutStream):
             return
         if threading.current_thread() is self.pub_thread.thread or not self.pub_thread.thread.is_alive():
             self._flush()
-        elif self._texts or self._taking_in.locked() or self._poll.poll(0):
+        elif self._texts or self._taking_in.locked() or self._holds_something():
             self.pub_thread.schedule(self.take_in)
             self.pub_thread.schedule(self._flush)
             done = threading.Event()
@@ -205,6 +212,15 @@ class Printed(OutStream):
             for _ in range(int(_FLUSH_TIMEOUT_S / _WAIT_S)):
                 if done.wait(_WAIT_S) or not self.pub_thread.thread.is_alive():
                     return
+
+    def _holds_something(self) -> bool:
+        """Whether a child or a library has written what we have not taken in."""
+        ready = getattr(self._ready, "poll", None)
+        if ready is None:
+            # One for each thread: one that several ask at once raises.
+            ready = self._ready.poll = select.poll()
+            ready.register(self.captured, select.POLLIN)
+        return bool(ready.poll(0))
 
     def take_in(self) -> None:
         """Print what the pipe holds now."""
@@ -219,7 +235,8 @@ class Printed(OutStream):
                 if not data:
                     return
                 if text := self._decoder.decode(data):
-                    self._print(text)
+                    # Nobody knows who wrote it: it belongs to the cell of the moment, whatever thread takes it in.
+                    self._print(text, self._parent_header_global)
 
 
 def _write_all(number: int, data: bytes) -> None:
