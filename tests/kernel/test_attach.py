@@ -240,3 +240,17 @@ async def test_the_file_says_what_jupyter_needs(live: Live) -> None:
     assert info["signature_scheme"] == "hmac-sha256"
     assert len(info["key"]) >= 32
     assert all(f"{channel}_port" in info for channel in ("shell", "iopub", "stdin", "control", "hb"))
+
+
+async def test_a_cell_for_a_subshell_is_refused_and_stops_nobody(place: Place) -> None:
+    live = await place.live()
+    async with open_notebook(await live.attach()) as visitor:
+        message = visitor.client.session.msg("execute_request", cell("1"))
+        message["header"]["subshell_id"] = "beside"
+        visitor.client.shell_channel.send(message)
+        async with asyncio.timeout(PATIENCE_S):
+            answer = await visitor.answer_of(message["header"]["msg_id"])
+        assert answer.reply["status"] == "error"
+        assert "one after the other" in answer.reply["evalue"]
+        assert (await visitor.run("1 + 1")).result == "2"
+    assert result(await live.run("2 + 2")) == "4"

@@ -25,6 +25,7 @@ class Header(msgspec.Struct, frozen=True):
 
     msg_id: str = ""
     msg_type: str = ""
+    subshell_id: str | None = None
 
 
 class Message(msgspec.Struct, frozen=True):
@@ -39,6 +40,8 @@ class Message(msgspec.Struct, frozen=True):
     """the whole of it, from the signature on, to be passed on"""
     request: str = ""
     """its own id"""
+    subshell: bool = False
+    """meant for a thread beside the cells, which our kernels do not have"""
 
 
 _header = msgspec.json.Decoder(Header)
@@ -52,7 +55,7 @@ def parse(frames: list[bytes]) -> Message | None:
         own, of = _header.decode(header), _header.decode(parent)
     except (ValueError, RecursionError, msgspec.MsgspecError):
         return None
-    return Message(own.msg_type, of.msg_id, content, metadata, frames[at:], own.msg_id)
+    return Message(own.msg_type, of.msg_id, content, metadata, frames[at:], own.msg_id, own.subshell_id is not None)
 
 
 class Signer:

@@ -37,6 +37,7 @@ _MOST_KNOWN = 10_000
 _OTHER_HALF_S = 5.0
 # Widgets' messages: the cell that runs may await one, and what is queued waits for that cell.
 _OVERTAKING = ("comm_open", "comm_msg", "comm_close")
+_NO_SUBSHELLS = "this kernel has no subshells: cells of a session run one after the other"
 _KEPT = "this kernel belongs to a workbench session, which keeps it; end it by `workbench sessions rm`"
 
 
@@ -206,7 +207,10 @@ class Relay:
         request, message = taken
         before = [one for one in self._waiting if one.route == request.route]
         if message.kind == "shutdown_request":
-            self._refuse_shutdown(request)
+            self._refuse(request, _KEPT)
+        elif message.subshell:
+            # The kernel would answer neither yes nor no, and the session would wait for ever.
+            self._refuse(request, _NO_SUBSHELLS)
         elif message.kind == "execute_request":
             self._waiting.append(request)
             self._later(self._run(request, message))
@@ -260,7 +264,9 @@ class Relay:
             case "interrupt_request" if self._kernel is not None:
                 self._later(self._interrupt(self._kernel.interrupt, request))
             case "shutdown_request":
-                self._refuse_shutdown(request)
+                self._refuse(request, _KEPT)
+            case "create_subshell_request" | "delete_subshell_request" | "list_subshell_request":
+                self._refuse(request, _NO_SUBSHELLS)
             case _:
                 self._pass_on(request, message)
 
@@ -275,9 +281,11 @@ class Relay:
         self._turns.add(task)
         task.add_done_callback(self._turns.discard)
 
-    def _refuse_shutdown(self, request: _Request) -> None:
-        content = {"status": "error", "ename": "NotAllowed", "evalue": _KEPT, "traceback": [], "restart": False}
+    def _refuse(self, request: _Request, reason: str) -> None:
+        self._tell_all("status", {"execution_state": "busy"}, request.header)
+        content = {"status": "error", "ename": "NotAllowed", "evalue": reason, "traceback": [], "restart": False}
         self._reply(request, content)
+        self._tell_all("status", {"execution_state": "idle"}, request.header)
 
     def _on_stdin(self, frames: list[bytes]) -> None:
         message = parse(frames)
