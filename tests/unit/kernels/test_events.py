@@ -43,6 +43,18 @@ def test_what_makes_no_sense_is_left_out(kind: str, content: bytes) -> None:
     assert found is None or found.error is not None
 
 
+def test_bytes_that_are_no_text_cost_no_more_than_themselves() -> None:
+    """Python can print half a pair of characters; stock's encoder lets it out as a byte that no decoder takes."""
+    piece = events.piece_of("stream", b'{"name": "stdout", "text": "a\x80b"}')
+    assert piece is not None
+    assert piece.text == "a\ufffdb"
+
+
+def test_what_is_nested_without_end_is_left_out() -> None:
+    deep = b"[" * 100_000 + b"]" * 100_000
+    assert events.piece_of("display_data", b'{"data": {"application/json": ' + deep + b"}}") is None
+
+
 def test_a_receipt_that_claims_too_much_is_cut() -> None:
     names, folder = events.receipt(
         msgspec.json.encode({"workbench": {"added": ["n" * 1000] * 1000, "more": 2**40, "cwd": "/" * 10_000}})
