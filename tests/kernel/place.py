@@ -82,6 +82,12 @@ class Place:
         self._made.append(Live(sandbox, kernel, self._launcher))
         return self._made[-1]
 
+    async def until_pooled(self) -> None:
+        """Until the engine has nothing left to prepare."""
+        async with asyncio.timeout(PATIENCE_S):
+            while self._engine.pooled < self._options.pool_size:
+                await asyncio.sleep(0.02)
+
     async def aclose(self) -> None:
         """Every kernel, every sandbox, the launcher."""
         for live in self._made:

@@ -84,21 +84,18 @@ class JupyterLauncher:
             shutil.rmtree(self._folder / f"{key[0]}.{key[1]}", ignore_errors=True)
 
     async def _until_ready(self, kernel: JupyterKernel, process: Process) -> None:
+        ready = False
         try:
             async with asyncio.timeout(_READY_TIMEOUT_S):
                 ready = await kernel.ready()
-        except BaseException as problem:
-            await asyncio.shield(kernel.aclose())
-            if isinstance(problem, TimeoutError):
-                raise KernelUnavailable(f"the kernel did not come up in {_READY_TIMEOUT_S:.0f} s") from None
-            raise
-        if not ready:
-            said = await kernel.last_said()
-            await kernel.aclose()
-            end = await process.wait()
-            how = end.reason or (f"signal {end.signal}" if end.signal else f"exit code {end.code}")
-            limits = "".join(f"; {limit.value}" for limit in end.limits)
-            raise KernelUnavailable(f"the kernel ended while it started: {how}{limits}{said}")
+                if not ready:
+                    raise KernelUnavailable(f"the kernel ended while it started: {await _why(kernel, process)}")
+        except TimeoutError:
+            raise KernelUnavailable(f"the kernel did not come up in {_READY_TIMEOUT_S:.0f} s") from None
+        finally:
+            # Whatever came between, a wish to give up as well: nobody else knows of it yet.
+            if not ready:
+                await asyncio.shield(kernel.aclose())
 
     async def aclose(self) -> None:
         """As the contract says."""
@@ -152,6 +149,13 @@ class _Parts:
             for descriptor in (*self.readers, *filter(None, (self.memory,))):
                 os.close(descriptor)
             shutil.rmtree(self._place, ignore_errors=True)
+
+
+async def _why(kernel: JupyterKernel, process: Process) -> str:
+    end = await process.wait()
+    how = end.reason or (f"signal {end.signal}" if end.signal else f"exit code {end.code}")
+    limits = "".join(f"; {limit.value}" for limit in end.limits)
+    return f"{how}{limits}{await kernel.last_said()}"
 
 
 def _widen(pipe: int) -> None:

@@ -1,0 +1,58 @@
+"""Kernels that do not come up, or that nobody wants any more while they do, leave nothing behind."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+
+import pytest
+from tests.kernel.place import Live, Place
+
+from workbench.contracts.kernel import KernelStart
+from workbench.engines.options import EngineOptions
+from workbench.errors import KernelUnavailable
+from workbench.model.ids import KernelId
+
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.isolation]
+NO_FOLDER = "/proc/nowhere"
+
+
+def start(generation: int, folder: str = "/home/user") -> KernelStart:
+    return KernelStart(id=KernelId("other"), generation=generation, working_folder=folder)
+
+
+def held(options: EngineOptions, live: Live) -> tuple[int, list[str]]:
+    """Descriptors of ours, and folders of kernels but the one that lives."""
+    mine = f"{live.sandbox.description.id}.main"
+    folders = [name for name in os.listdir(options.run_dir / "kernels") if not name.startswith(mine)]
+    return len(os.listdir("/proc/self/fd")), sorted(folders)
+
+
+async def test_a_kernel_that_cannot_start_says_why(place: Place) -> None:
+    live = await place.live()
+    with pytest.raises(KernelUnavailable, match="nowhere"):
+        await live.launcher.start(live.sandbox, start(1, NO_FOLDER))
+
+
+@pytest.mark.parametrize("folder", ["/home/user", NO_FOLDER])
+async def test_a_start_that_is_given_up_at_any_moment_leaves_nothing(
+    place: Place, engine_options: EngineOptions, folder: str
+) -> None:
+    live = await place.live()
+    # What is made once, with the first, and the pool that is filled up behind us.
+    await (await live.launcher.start(live.sandbox, start(1000))).aclose()
+    await place.until_pooled()
+    before = held(engine_options, live)
+    for number in range(40):
+        starting = asyncio.create_task(live.launcher.start(live.sandbox, start(number, folder)))
+        # Not the time that matters but that it is another one each time, from before the fork to after the answer.
+        await asyncio.sleep(number * 0.002)
+        starting.cancel()
+        with contextlib.suppress(asyncio.CancelledError, KernelUnavailable):
+            await (await starting).aclose()
+    for _ in range(200):
+        if held(engine_options, live) == before:
+            return
+        await asyncio.sleep(0.05)
+    assert held(engine_options, live) == before
