@@ -360,14 +360,14 @@ class JupyterKernel:
         await asyncio.shield(self._closing)
 
     async def _close(self) -> None:
-        await self._process.signal(signal.SIGKILL)
-        await asyncio.wait([self._waiting], timeout=_END_TIMEOUT_S)
-        self._waiting.cancel()
-        self._following.cancel()
-        await asyncio.wait([self._waiting, self._following])
-        for channel in self._side.values():
-            channel.close()
-        self._iopub.close()
-        self._shell.close()
-        self._words.close()
-        self._sockets.remove()
+        with contextlib.ExitStack() as freed:
+            # Whatever comes between, each of these is freed, the last one first.
+            freed.callback(self._sockets.remove)
+            freed.callback(self._words.close)
+            for channel in (self._shell, self._iopub, *self._side.values()):
+                freed.callback(channel.close)
+            await self._process.signal(signal.SIGKILL)
+            await asyncio.wait([self._waiting], timeout=_END_TIMEOUT_S)
+            self._waiting.cancel()
+            self._following.cancel()
+            await asyncio.wait([self._waiting, self._following])
