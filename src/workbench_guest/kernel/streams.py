@@ -33,7 +33,7 @@ HIGH_WATER_MARK = 32
 # Every wait is made of these, so that an interrupt gets through.
 _WAIT_S = 0.05
 _LONE = re.compile("[\ud800-\udfff]")
-# For a forked child's last display to leave.
+# For what a forked child sent last to leave.
 _CHILD_LINGER_MS = 3000
 # A host that takes nothing for this long is gone.
 _FLUSH_TIMEOUT_S = 60.0
@@ -49,7 +49,7 @@ class Publisher(IOPubThread):
         super().__init__(socket, pipe=True, session=session)
 
     def _setup_pipe_in(self) -> None:
-        """What forked children display comes back to us. As stock, but on a name of this sandbox instead of a port."""
+        """A way back for forked children, as stock has it, but on a name of this sandbox instead of a port."""
         self._pipe_uuid = os.urandom(16)
         self._pipe_name = f"ipc://@workbench-{os.urandom(8).hex()}"
         pipe = self.socket.context.socket(zmq.PULL)
