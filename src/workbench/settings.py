@@ -31,7 +31,7 @@ class Settings:
     min_level: Level = Level.ISOLATED
     """what the host insists on before it starts: `strict`, `isolated` or `open`"""
     pool_size: int = 4
-    """sandboxes kept prepared; each costs about 4 MB"""
+    """sandboxes kept prepared, with a kernel that waits; each costs about 11 MB"""
     spool_max_mib: int = 256
     """how much output is kept of one cell or command, and of one process per stream"""
     cell_limit_max_s: int = 3600

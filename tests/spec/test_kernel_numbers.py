@@ -7,7 +7,7 @@ import os
 
 import pytest
 from bench.hosts import host
-from bench.kernel import LIBRARIES, ours, output, steady_memory_slope_mib
+from bench.kernel import LIBRARIES, memory_slope_mib, ours, output
 
 from workbench.images.build import find_image
 from workbench.images.recipe import load_recipe
@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
 
 
 async def test_one_more_session_adds_at_most_fifteen_megabytes() -> None:
-    assert await steady_memory_slope_mib(Settings.from_env(os.environ), 40) <= 15.0
+    assert await memory_slope_mib(Settings.from_env(os.environ), 40) <= 15.0
 
 
 async def test_fifty_megabytes_of_text_reach_the_reader_byte_for_byte() -> None:
