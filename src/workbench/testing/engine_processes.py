@@ -7,9 +7,9 @@ import signal
 
 import pytest
 
-from workbench.contracts.engine import Sandbox
+from workbench.contracts.engine import RunningProcess, Sandbox
 from workbench.errors import Conflict, InvalidRequest
-from workbench.testing.driving import PATIENCE_S, Reading, code, finish, program, run, shell, still_works
+from workbench.testing.driving import PATIENCE_S, Reading, code, eventually, finish, program, run, shell, still_works
 
 _MEGABYTE = 1_000_000
 
@@ -208,8 +208,14 @@ class ProcessesContract:
         assert await sandbox.processes() == ()
         left = await run(sandbox, shell("sleep 1234 >/dev/null 2>&1 & echo $!"))
         began = await sandbox.start(started := program("/bin/sleep", "4321"))
-        listed = {one.command: one for one in await sandbox.processes()}
-        assert listed.keys() == {"sleep 1234", "/bin/sleep 4321"}
+        listed: dict[str, RunningProcess] = {}
+
+        async def both_are_what_they_were_started_as() -> bool:
+            listed.clear()
+            listed.update({one.command: one for one in await sandbox.processes()})
+            return listed.keys() == {"sleep 1234", "/bin/sleep 4321"}
+
+        await eventually(both_are_what_they_were_started_as, "the two that were started are listed, and nothing else")
         assert listed["sleep 1234"].pid == int(left.stdout)
         assert listed["sleep 1234"].started_as is None
         assert listed["/bin/sleep 4321"].started_as == started.id
