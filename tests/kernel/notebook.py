@@ -189,7 +189,9 @@ async def stock_kernel(image: Image, folder: Path) -> AsyncIterator[Path]:
     home = folder / "home"
     home.mkdir(parents=True)
     path, _ = write_connection_file(str(folder / "k.json"), transport="ipc", ip=str(folder / "k"), kernel_name="stock")
-    variables = {"HOME": str(home), "PATH": os.environ["PATH"], "LANG": "C.UTF-8", **dict(image.env)}
+    # What a debugger dumps goes with the folder, too.
+    own = {"HOME": str(home), "TMPDIR": str(home)}
+    variables = {**own, "PATH": os.environ["PATH"], "LANG": "C.UTF-8", **dict(image.env)}
     process = await asyncio.create_subprocess_exec(
         image.python, "-m", "ipykernel_launcher", "-f", path, cwd=home, env=variables, start_new_session=True,
         stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL,
