@@ -20,15 +20,15 @@ CellId = NewType("CellId", str)
 _SHAPE = re.compile(r"[a-z0-9][a-z0-9_-]{0,47}")
 
 
-def checked(kind: str, text: str) -> str:
+def checked(kind: str, text: str, most: int = 48) -> str:
     """`text`, if it can be an id.
 
     Raises:
         InvalidRequest: it is empty, too long, or has other characters than a-z, 0-9, _ and -.
     """
-    if not _SHAPE.fullmatch(text):
+    if not _SHAPE.fullmatch(text) or len(text) > most:
         raise InvalidRequest(
-            f"not a {kind} id: {text[:60]!r}; use 1 to 48 of a-z, 0-9, _ and -, starting with a letter or digit"
+            f"not a {kind} id: {text[:60]!r}; use 1 to {most} of a-z, 0-9, _ and -, starting with a letter or digit"
         )
     return text
 
@@ -50,10 +50,7 @@ def mount_id(text: str) -> MountId:
 
 def session_id(text: str) -> SessionId:
     """Checked; 40 at most, so that what is named after it still fits."""
-    name = checked("session", text)
-    if len(name) > 40:
-        raise InvalidRequest(f"a session's name has at most 40 characters, not {len(name)}")
-    return SessionId(name)
+    return SessionId(checked("session", text, most=40))
 
 
 def kernel_id(text: str) -> KernelId:
