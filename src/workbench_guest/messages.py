@@ -64,7 +64,8 @@ class SlotPlan:
     """of pid 1 and all that it starts, by their names in `resource`"""
     open_files: int
     """per process that pid 1 starts; its own limit is higher"""
-    pin_cpus: bool
+    cpus: tuple[int, ...]
+    """that pid 1 and all that it starts are bound to; empty where a control group caps the CPU"""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -61,7 +61,10 @@ def give_up_rights(plan: SlotPlan, last_capability: int) -> None:
     # BARRIER: pid 1 speaks for the sandbox to the host; not dumpable, its memory and descriptors are out of the
     # agent's reach although both have one uid; held by the proof's `pid1-*` rows.
     sys_.prctl(sys_.PR_SET_DUMPABLE, 0)
-    sys_.install_filter(seccomp.build_filter(pin_cpus=plan.pin_cpus))
+    if plan.cpus:
+        # Before anything is started: a fork copies the mask long before anyone outside can see the child.
+        os.sched_setaffinity(0, plan.cpus)
+    sys_.install_filter(seccomp.build_filter(pin_cpus=bool(plan.cpus)))
 
 
 def last_capability(proc: int) -> int:

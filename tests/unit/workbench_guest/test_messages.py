@@ -103,7 +103,7 @@ def test_a_pair_must_be_a_pair() -> None:
 
 def test_a_word_that_is_not_among_the_few_is_refused() -> None:
     plan = SlotPlan(slot="s", outside_uid=None, join="v1", scratch_bytes=1, scratch_inodes=1, shm_bytes=1,
-                    rlimits={}, open_files=1, pin_cpus=False)  # fmt: skip
+                    rlimits={}, open_files=1, cpus=())  # fmt: skip
     for wrong in ("v3", "", None, 1, ["v1"]):
         with pytest.raises(ValueError, match="not a message"):
             decode(json.dumps({**json.loads(encode(plan)), "join": wrong}).encode())

@@ -137,7 +137,7 @@ async def _clone(zygote: Zygote, group: LimitGroup, name: str, outside_uid: int 
             shm_bytes=STANDARD.shm_bytes,
             rlimits={**_RLIMITS, **group.rlimits},
             open_files=STANDARD.open_files,
-            pin_cpus=group.pin_cpus,
+            cpus=group.cpus,
         )
         done = await zygote.ask(plan, (control, *joins))
     except OSError as problem:

@@ -94,7 +94,6 @@ class CgroupV1Group:
     """One sandbox's folders, a controller each."""
 
     join: Literal["v1"] = "v1"
-    pin_cpus = False
 
     def __init__(self, folders: dict[str, Path], cpus: int) -> None:
         self._folders = folders
@@ -105,6 +104,11 @@ class CgroupV1Group:
     def rlimits(self) -> dict[str, int]:
         """None: the groups do it."""
         return {}
+
+    @property
+    def cpus(self) -> tuple[int, ...]:
+        """Any: the quota caps them."""
+        return ()
 
     def open_to_join(self) -> list[int]:
         """The `tasks` file of each hierarchy, once each where controllers share one."""

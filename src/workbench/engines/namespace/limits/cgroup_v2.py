@@ -148,7 +148,6 @@ class CgroupV2Group:
     """One sandbox's folder."""
 
     join: Literal["v2"] = "v2"
-    pin_cpus = False
 
     def __init__(self, folder: Path, cpus: int) -> None:
         self._folder = folder
@@ -158,6 +157,11 @@ class CgroupV2Group:
     def rlimits(self) -> dict[str, int]:
         """None: the group does it."""
         return {}
+
+    @property
+    def cpus(self) -> tuple[int, ...]:
+        """Any: the quota caps them."""
+        return ()
 
     def open_to_join(self) -> list[int]:
         """The folder: the kernel clones straight into it."""

@@ -32,8 +32,8 @@ class LimitGroup(Protocol):
         ...
 
     @property
-    def pin_cpus(self) -> bool:
-        """Whether the affinity mask is what caps the CPU."""
+    def cpus(self) -> tuple[int, ...]:
+        """CPUs that pid 1 binds itself to before it starts anything; empty where a control group caps the CPU."""
         ...
 
     def open_to_join(self) -> list[int]:

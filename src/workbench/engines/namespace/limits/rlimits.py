@@ -17,7 +17,7 @@ from workbench.engines import proc
 from workbench.engines.namespace.limits.cgroup_v1 import too_much_in_use
 from workbench.engines.namespace.limits.keeper import Counters
 from workbench.model.capability import Barrier, Capability, Grade
-from workbench.model.tier import TIERS, Tier
+from workbench.model.tier import STANDARD, TIERS, Tier
 
 _MOST_PROCESSES = max(tier.processes for tier in TIERS.values())
 
@@ -54,13 +54,13 @@ class RlimitGroup:
     """One sandbox, seen through its process tree."""
 
     join: Literal["none"] = "none"
-    pin_cpus = True
 
     def __init__(self, name: str, shared_bytes: int, load: dict[int, int]) -> None:
         self.name = name
         self._shared_bytes = shared_bytes
         self._load = load
         self._cpus: set[int] = set()
+        self._take_cpus(STANDARD)
         self._pid = 0
         self._tier: Tier | None = None
         self._counters = Counters()
@@ -72,6 +72,11 @@ class RlimitGroup:
     def rlimits(self) -> dict[str, int]:
         """The hard limit that can never be raised again."""
         return {"RLIMIT_NPROC": _MOST_PROCESSES}
+
+    @property
+    def cpus(self) -> tuple[int, ...]:
+        """Of the standard tier until `apply` says otherwise."""
+        return tuple(sorted(self._cpus))
 
     def open_to_join(self) -> list[int]:
         """Nothing to join."""
@@ -100,11 +105,7 @@ class RlimitGroup:
             if used > tier.memory_bytes:
                 raise too_much_in_use(tier, used)
         self._tier = tier
-        self._release_cpus()
-        wanted = min(tier.vcpus, len(self._load))
-        self._cpus = set(sorted(self._load, key=lambda cpu: self._load[cpu])[:wanted])
-        for cpu in self._cpus:
-            self._load[cpu] += 1
+        self._take_cpus(tier)
         # Again until nothing new is found: a process may fork between the listing and the setting.
         done: set[int] = set()
         while fresh := [pid for pid in proc.tree(self._pid) if pid not in done]:
@@ -113,6 +114,15 @@ class RlimitGroup:
                 with contextlib.suppress(OSError):
                     resource.prlimit(pid, resource.RLIMIT_NPROC, (tier.processes, _MOST_PROCESSES))
             done.update(fresh)
+
+    def _take_cpus(self, tier: Tier) -> None:
+        wanted = min(tier.vcpus, len(self._load))
+        if len(self._cpus) == wanted:
+            return
+        self._release_cpus()
+        self._cpus = set(sorted(self._load, key=lambda cpu: self._load[cpu])[:wanted])
+        for cpu in self._cpus:
+            self._load[cpu] += 1
 
     def _release_cpus(self) -> None:
         for cpu in self._cpus:
@@ -155,6 +165,9 @@ class RlimitGroup:
         if self._tier is None or not self._pid:
             return None
         pids = proc.tree(self._pid)
+        # A fork that was under way when the tier changed copied the old mask before it could be seen here.
+        for pid in pids:
+            _pin(pid, self._cpus)
         threads = sum(proc.threads(pid) for pid in pids)
         if threads >= self._tier.processes:
             self._counters = Counters(memory_kills=self._counters.memory_kills,
@@ -189,4 +202,5 @@ class RlimitGroup:
 def _pin(pid: int, cpus: set[int]) -> None:
     with contextlib.suppress(OSError):
         for task in os.listdir(f"/proc/{pid}/task"):
-            os.sched_setaffinity(int(task), cpus)
+            if os.sched_getaffinity(int(task)) != cpus:
+                os.sched_setaffinity(int(task), cpus)
