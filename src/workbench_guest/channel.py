@@ -30,9 +30,10 @@ class Channel:
         """Give the descriptor up; the object must not close a number that will soon mean something else."""
         return self._sock.detach()
 
-    def send(self, message: Message, descriptors: tuple[int, ...] = ()) -> None:
-        """Send; the descriptors stay the caller's."""
-        socket.send_fds(self._sock, [encode(message)], list(descriptors))
+    def send(self, message: Message, descriptors: tuple[int, ...] = (), *, wait: bool = True) -> None:
+        """Send; the descriptors stay the caller's. Without `wait` a full channel is an OSError."""
+        flags = 0 if wait else socket.MSG_DONTWAIT
+        socket.send_fds(self._sock, [encode(message)], list(descriptors), flags)
 
     def receive(self) -> tuple[Message, list[int]] | None:
         """The next message and its descriptors, now the caller's; None when the other side is gone."""

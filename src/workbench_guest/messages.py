@@ -152,6 +152,40 @@ class Start:
     """a module of the guest whose `main(payload, passed)` runs in a fork of the warm interpreter"""
     env: dict[str, str] = dataclasses.field(default_factory=dict)
     cwd: str = HOME
+    line: bool = False
+    """keep a line to pid 1, to offer snapshots of itself over"""
+    snapshot: str | None = None
+    """not a new process but this one, which lies dormant; its variables and folder are its own"""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """To pid 1, from a process with a line: a dormant copy of itself. Descriptor 0 is the channel to it."""
+
+    snapshot: str
+    pid: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Offered:
+    """From pid 1: it lies dormant and can be started."""
+
+    snapshot: str
+    pid: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Discard:
+    """To pid 1: end a dormant process."""
+
+    snapshot: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Withdrawn:
+    """From pid 1: a dormant process ended by itself, or was killed."""
+
+    snapshot: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,6 +228,7 @@ class Exited:
 Message = (
     ZygotePlan | SlotPlan | Furnish | Resize | Forget | ZygoteReady | Done | Failed | SlotReady
     | Configure | Prepare | Start | Signal | Started | NotStarted | Exited
+    | Offer | Offered | Discard | Withdrawn
 )  # fmt: skip
 _KINDS: dict[str, type[typing.Any]] = {kind.__name__: kind for kind in typing.get_args(Message)}
 

@@ -11,7 +11,7 @@ import pytest
 from workbench.model.ids import SessionId
 from workbench.storage.memory import MemorySessionStore
 from workbench.storage.sqlite import SqliteSessionStore
-from workbench.testing.storage_contract import OpenStore, SessionStoreContract, a_session
+from workbench.testing.storage_contract import OpenStore, SessionStoreContract, a_family, a_session
 
 _WORKER = """
 import asyncio, pathlib, sys
@@ -26,6 +26,16 @@ import asyncio, pathlib, sys
 from workbench.storage.sqlite import SqliteSessionStore
 from workbench.testing.storage_contract import a_session
 asyncio.run(SqliteSessionStore(pathlib.Path(sys.argv[1])).add(a_session(sys.argv[2])))
+"""
+_LEAVER = """
+import asyncio, pathlib, sys
+from workbench.model.ids import SessionId
+from workbench.storage.sqlite import SqliteSessionStore
+async def leave():
+    store = SqliteSessionStore(pathlib.Path(sys.argv[1]))
+    for name in sys.argv[2:]:
+        print(await store.remove_unless_last(await store.get(SessionId(name))))
+asyncio.run(leave())
 """
 
 
@@ -57,4 +67,21 @@ class TestSqliteSessionStore(SessionStoreContract):
         store = SqliteSessionStore(path)
         for n in range(6):
             assert await store.get(SessionId(f"s{n}"))
+        await store.aclose()
+
+    async def test_of_families_that_several_processes_leave_at_once_one_member_each_is_the_last(
+        self, tmp_path: Path
+    ) -> None:
+        path = tmp_path / "workbench.db"
+        store = SqliteSessionStore(path)
+        roots = [(await a_family(store, *(f"s{n}-{m}" for m in range(3))))[0] for n in range(20)]
+        command = [sys.executable, "-c", _LEAVER, str(path)]
+        leavers = [
+            subprocess.Popen([*command, *(f"s{n}-{m}" for n in range(20))], stdout=subprocess.PIPE, text=True)
+            for m in range(3)
+        ]
+        told = [leaver.communicate(timeout=60)[0].split() for leaver in leavers]
+        assert [sorted(of_one) for of_one in zip(*told, strict=True)] == [["False", "True", "True"]] * 20
+        for root in roots:
+            assert len(await store.family(root.mount)) == 1
         await store.aclose()

@@ -17,6 +17,7 @@ from workbench.cli.image import image
 from workbench.cli.kernel import kernel
 from workbench.cli.outcome import EXIT_INTERRUPTED, EXIT_OURS
 from workbench.cli.sessions import sessions
+from workbench.cli.state import branch, snapshots, undo
 from workbench.errors import WorkbenchError
 from workbench.settings import Settings
 
@@ -32,6 +33,9 @@ def cli(context: click.Context) -> None:
 cli.add_command(exec_)
 cli.add_command(bash)
 cli.add_command(sessions)
+sessions.add_command(undo)
+sessions.add_command(branch)
+sessions.add_command(snapshots)
 cli.add_command(attach)
 cli.add_command(kernel)
 cli.add_command(host)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from workbench.cli.printing import exit_status
-from workbench.model.execution import CellResult, CommandResult, MemoryState, Outcome
+from workbench.model.execution import CellResult, CommandResult, MemoryState, Outcome, Receipt
 
 # As `env`, `timeout` and shells have them, so that scripts need not learn new ones.
 EXIT_RAISED = 1
@@ -47,7 +47,16 @@ def remarks(result: CellResult | CommandResult, *, limit_s: float, session: str 
         said.append(" ".join(result.explanation.split()).partition(". ")[0])
     larger = f"`workbench sessions tier {session} TIER`" if session else "--tier"
     said.extend(f"limit met: {limit.value}; {larger} chooses a larger size" for limit in result.limits)
-    receipt = result.receipt
-    if receipt.state is not MemoryState.INTACT and not (result.explanation and receipt.reason in result.explanation):
-        said.append(f"variables {receipt.state.value}, now epoch {receipt.epoch}: {receipt.reason}")
-    return said
+    return said + _of_memory(result.receipt, result.explanation)
+
+
+def _of_memory(receipt: Receipt, explanation: str) -> list[str]:
+    told = bool(explanation) and receipt.reason in explanation
+    match receipt.state:
+        case MemoryState.INTACT:
+            return []
+        case MemoryState.LOST:
+            return [] if told else [f"variables lost, now epoch {receipt.epoch}: {receipt.reason}"]
+        case MemoryState.RESTORED:
+            words = f"variables restored from a snapshot, now epoch {receipt.epoch}"
+            return [words if told or not receipt.reason else f"{words}: {receipt.reason}"]

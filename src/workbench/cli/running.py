@@ -161,10 +161,14 @@ class _Run:
             described = await bench.create_session(request)
             if described.warning:
                 notice(described.warning)
-        except Conflict:
+        except Conflict as taken:
             if not stays:
                 raise
-            await self._check_existing(bench, request)
+            try:
+                await self._check_existing(bench, request)
+            except NotFound:
+                # It cannot be made although it is not there: its files are those of its branches.
+                raise taken from None
         self._place = Place(bench, request.session, stays=stays)
         return self._place
 

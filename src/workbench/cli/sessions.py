@@ -13,7 +13,7 @@ import click
 
 from workbench.cli.printing import notice
 from workbench.cli.running import env_option, json_option, parsed_variables, tier_option
-from workbench.cli.tables import lasting, print_table, size
+from workbench.cli.tables import lasting, plain, print_table, size
 from workbench.cli.values import print_json, session_json
 from workbench.core import requests
 from workbench.core.workbench import Workbench
@@ -108,16 +108,33 @@ def _print(described: SessionDescription, *, as_json: bool) -> None:
         "working folder": spec.working_folder,
         "variables": ", ".join(sorted(spec.env)) or "-",
         "start-up code": f"{len(spec.start_up.splitlines())} lines" if spec.start_up else "-",
+        "snapshots": snapshots_in_words(described),
         "sandbox": session.sandbox if session.begun else "-",
+        "shared with": ", ".join(described.shared_with) or "-",
+        "branched from": session.parent or "-",
         "made": _moment(session.created_at),
         "last used": _moment(session.used_at),
     }
     for name, value in lines.items():
         click.echo(f"{name + ':':16}{value}")
-    _warn(described)
+    warn(described)
 
 
-def _warn(described: SessionDescription) -> None:
+def snapshots_in_words(described: SessionDescription) -> str:
+    """What is kept of a memory, and what that costs."""
+    state = described.snapshots
+    if not described.session.spec.snapshots:
+        return "off"
+    if described.state not in ("idle", "busy"):
+        return "on"
+    kept = f"{state.kept} kept" if state.kept else "none"
+    if state.current:
+        return f"{kept}, the newest is current and took {state.cost_s:.3f} s"
+    return f"{kept}{', not current' if state.kept else ''}" + (f": {plain(state.reason)}" if state.reason else "")
+
+
+def warn(described: SessionDescription) -> None:
+    """Of what is weak or failed."""
     if described.warning:
         notice(described.warning)
     if described.start_up_error:
@@ -130,6 +147,7 @@ def _warn(described: SessionDescription) -> None:
 @env_option
 @click.option("--start-up", type=click.File("rb"), metavar="FILE", help="Code to run in every new memory; - is stdin.")
 @click.option("--cwd", default="/home/user", show_default=True, metavar="DIR", help="Working folder; made if missing.")
+@click.option("--no-snapshots", is_flag=True, help="Keep nothing of its memory between cells.")
 @json_option
 @click.pass_obj
 def create(
@@ -139,6 +157,7 @@ def create(
     variables: tuple[str, ...],
     start_up: BinaryIO | None,
     cwd: str,
+    no_snapshots: bool,
     as_json: bool,
 ) -> None:
     """Make a session, start its kernel and print its name. Exits with 1 if the start-up code raised."""
@@ -148,6 +167,7 @@ def create(
         env=parsed_variables(variables),
         start_up=start_up.read().decode("utf-8", "replace") if start_up is not None else "",
         working_folder=cwd,
+        snapshots=not no_snapshots,
         eager=True,
     )
     described = ask(settings, lambda bench: bench.create_session(request))
@@ -155,7 +175,7 @@ def create(
         print_json(session_json(described))
     else:
         click.echo(described.session.spec.id)
-    _warn(described)
+    warn(described)
     sys.exit(_EXIT_START_UP if described.start_up_error else 0)
 
 
@@ -163,7 +183,7 @@ def create(
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
 @click.pass_obj
 def rm(settings: Settings, names: tuple[str, ...]) -> None:
-    """Delete sessions: what runs in them ends, and their files go."""
+    """Delete sessions: what runs in them ends; files go with the last of those that share them."""
 
     async def remove(bench: Workbench) -> None:
         for name in names:
@@ -184,7 +204,7 @@ def restart(settings: Settings, name: str, as_json: bool) -> None:
         print_json(session_json(described))
     else:
         click.echo(f"{name} has a new memory, epoch {described.session.epoch}")
-    _warn(described)
+    warn(described)
 
 
 @sessions.command()
@@ -201,7 +221,7 @@ def interrupt(settings: Settings, name: str) -> None:
 @click.argument("tier", type=click.Choice(list(TIERS)))
 @click.pass_obj
 def tier(settings: Settings, name: str, tier: str) -> None:
-    """Give a session another size; its memory stays."""
+    """Give a session, and all that share its sandbox, another size; their memory stays."""
     request = requests.ChangeTier(session=session_id(name), tier=tier_named(tier))
     ask(settings, lambda bench: bench.change_tier(request))
     click.echo(f"{name} is {tier}")

@@ -9,14 +9,15 @@ import click
 
 def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Columns as wide as they need to be; control characters of a guest's do not reach the terminal."""
-    table = [headings, *([_plain(cell) for cell in row] for row in rows)]
+    table = [headings, *([plain(cell) for cell in row] for row in rows)]
     widths = [max(len(row[column]) for row in table) for column in range(len(headings))]
     for row in table:
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         click.echo("  ".join(cells).rstrip())
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
+    """Without what a terminal would act on."""
     # BARRIER: names, reprs and command lines are the guest's words, and could move the cursor or retitle the window;
     # held by tests/unit/cli/test_tables.py.
     return "".join(character if character.isprintable() else "?" for character in text)

@@ -55,6 +55,8 @@ class SandboxDescription:
     """what a caller must be told every time, for an engine that does not isolate"""
     root_pid: int | None = None
     """on this host: the process whose death ends all inside, if there is one; for the host's journal"""
+    snapshots: bool = False
+    """whether entries can leave dormant copies of themselves in it"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,7 +142,7 @@ class Sandbox(Protocol):
         An entry gets duplicates of `passed`, in that order, as descriptors of its own; they stay the caller's here.
 
         Raises:
-            InvalidRequest: no such program, folder or entry; nothing ran.
+            InvalidRequest: no such program, folder, entry or snapshot; nothing ran.
             Conflict: a process with that id runs; nothing more ran.
             QuotaExceeded: the process limit is reached; nothing ran.
             SandboxUnavailable: the sandbox is gone; nothing ran.
@@ -170,6 +172,23 @@ class Sandbox(Protocol):
         Raises:
             SandboxUnavailable: it is gone.
         """
+        ...
+
+    @property
+    def snapshots(self) -> frozenset[str]:
+        """Dormant copies of entries that can be started now, by the names that were given to them."""
+        ...
+
+    async def snapshot_offered(self, snapshot: str, within_s: float) -> bool:
+        """Whether it is there, or came in time."""
+        ...
+
+    async def snapshot_bytes(self, snapshot: str) -> int:
+        """Memory that nobody else in the sandbox holds: what its end would free. 0 if it is gone."""
+        ...
+
+    async def discard(self, snapshot: str) -> None:
+        """End a dormant copy, also one that has not come yet. Nothing happens if it is gone."""
         ...
 
     async def wait_gone(self) -> str:

@@ -27,6 +27,7 @@ from workbench.model.execution import (
     CommandResult,
     Piece,
     QueuedCell,
+    SnapshotState,
     Variable,
 )
 from workbench.model.ids import CellId, KernelId, MountId, SandboxId
@@ -73,6 +74,8 @@ class KernelOrder:
     start_up: str
     lost_before: str
     """why an earlier memory of the same session is gone; told by the first receipt"""
+    snapshots: bool = True
+    """whether its memory is kept between cells"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +87,27 @@ class KernelState:
     queue: tuple[QueuedCell, ...]
     """the running one first"""
     start_up_error: str = ""
+    snapshots: SnapshotState = field(default_factory=SnapshotState)
+    """as it is now"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moved:
+    """A kernel whose memory is that of a snapshot, or of another kernel."""
+
+    kernel: KernelState
+    not_carried: str = ""
+    """what of the memory no snapshot can carry, in words; empty if there was nothing"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Copied:
+    """What of a kernel's variables and files arrived in another sandbox."""
+
+    carried: tuple[str, ...]
+    not_carried: dict[str, str]
+    """names with the reason"""
+    files_note: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,6 +196,34 @@ class SandboxHost(Protocol):
 
     async def restart_kernel(self, at: KernelAddress) -> KernelState:
         """A new memory with a new epoch. What runs is lost, what waits never begins."""
+        ...
+
+    async def end_kernel(self, at: KernelAddress) -> None:
+        """End it and its snapshots; its sandbox goes on. Nothing happens if it is gone. *Again.*"""
+        ...
+
+    async def set_snapshots(self, at: KernelAddress, *, on: bool) -> None:
+        """Keep its memory between cells from now on, or drop what is kept. *Again.*"""
+        ...
+
+    async def undo(self, at: KernelAddress, cells: int) -> Moved:
+        """Back to the memory from before the last `cells` cells, with a new epoch. What waits never begins.
+
+        Raises:
+            Conflict: a cell runs, or so many are not kept; nothing changed.
+        """
+        ...
+
+    async def branch(self, at: KernelAddress, branch: KernelId, epoch: int) -> Moved:
+        """A second kernel with the same memory in the same sandbox. Waits a bounded time for its turn. *Again.*
+
+        Raises:
+            Conflict: this kernel cannot be branched, with the reason.
+        """
+        ...
+
+    async def copy_into(self, at: KernelAddress, target: KernelAddress) -> Copied:
+        """Files and variables into another sandbox with a fresh kernel. Waits a bounded time for its turn."""
         ...
 
     async def interrupt_kernel(self, at: KernelAddress) -> None:

@@ -25,6 +25,22 @@ class KernelStart:
     generation: int
     """how many memories this kernel has had; the names of its process and sockets have it"""
     working_folder: str
+    snapshot: str | None = None
+    """go on with the memory of this snapshot"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SnapshotAnswer:
+    """Whether a kernel left a dormant copy of itself. Told by the guest, bounded by the client."""
+
+    declined: str = ""
+    """why not; empty if it did"""
+    declined_for_memory: bool = False
+    """with less in use it would have"""
+    cost_s: float = 0.0
+    """how long it stood still"""
+    not_carried: str = ""
+    """what the copy cannot have, in words"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +108,19 @@ class Kernel(Protocol):
         """
         ...
 
+    async def snapshot(self, name: str, most_bytes: int) -> SnapshotAnswer:
+        """Leave a dormant copy in the sandbox, which will offer it under this name. Between cells only.
+
+        Args:
+            name: unique in the sandbox.
+            most_bytes: how much memory it may need if both the kernel and the copy are used.
+
+        Raises:
+            KernelGone: it ended.
+            KernelUnavailable: it did not answer in time; the copy may still come.
+        """
+        ...
+
     async def use_threads(self, count: int) -> None:
         """The sandbox has so many CPUs from now on: pools of threads follow, before the next cell at the latest."""
         ...
@@ -133,7 +162,7 @@ class KernelLauncher(Protocol):
         """A kernel that is ready for its first cell.
 
         Raises:
-            KernelUnavailable: it did not come up; nothing is left of it.
+            KernelUnavailable: it did not come up, or there is no such snapshot; nothing is left of it.
             SandboxUnavailable: the sandbox is gone.
         """
         ...

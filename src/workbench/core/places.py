@@ -5,6 +5,12 @@ written down before anyone is told.
 
 Every arrow is one compare-and-set in the store, so that any number of processes can follow them at once: who loses a
 race goes on with what the winner wrote. Making X twice is making it once, because X is a name that we chose.
+
+A session and its branches, a family, are in the same sandbox, each with a kernel of its own. The first arrow is each
+one's own: X is made by whoever comes first, and every other finds it and starts its kernel there. The second takes them
+all, in one step: whoever notices the loss moves the whole family to the same Y, also those that had not begun and those
+that are being deleted, so that they meet again there, around the same files. Nobody is asked and nobody can be in the
+way. Who comes second with the same loss finds its own record changed, and goes on from there.
 """
 
 from __future__ import annotations
@@ -63,7 +69,7 @@ class Places:
             if usable(session).begun:
                 return session
             try:
-                await self._make(session, kernel)
+                await self.make(session, kernel=kernel)
             except SandboxUnavailable as problem:
                 if (reason := gone_reason(problem)) is None:
                     raise
@@ -72,7 +78,8 @@ class Places:
                 session = await self._begin(session)
         raise never_stays(session)
 
-    async def _make(self, session: Session, kernel: bool) -> None:
+    async def make(self, session: Session, *, kernel: bool = True) -> None:
+        """What the record names, or find it made; the record is left to the caller."""
         await self._create(session)
         order = KernelOrder(
             at=kernel_of(session),
@@ -80,12 +87,16 @@ class Places:
             working_folder=session.spec.working_folder,
             start_up=session.spec.start_up,
             lost_before=session.last_loss,
+            snapshots=session.spec.snapshots,
         )
         try:
             await self._host.start_kernel(order)
         except KernelUnavailable:
             if kernel:
                 raise
+        except Conflict:
+            # It was started before the session's snapshots were switched: nothing else of the order ever changes.
+            await self._host.set_snapshots(order.at, on=order.snapshots)
 
     async def _create(self, session: Session) -> SandboxState:
         order = SandboxOrder(sandbox=session.sandbox, tier=session.spec.tier, mount=session.mount, env=session.spec.env)
@@ -122,11 +133,25 @@ class Places:
         try:
             now = usable(await self._store.get(session.spec.id))
         except (NotFound, Conflict):
-            # It was deleted while we made its sandbox: nobody else knows of that one.
-            await self._host.close_sandbox(session.sandbox)
-            await self._mounts.remove(session.mount)
+            await self.leave(session)
             raise
+        if now.sandbox != session.sandbox:
+            # Lost and closed while we were at it: what we made was made anew, and stands in the way of the next one.
+            await self.leave(session)
         return now
+
+    async def leave(self, session: Session) -> None:
+        """End what was made for a session that is not there any more: its kernel, and the sandbox and the files as far
+        as no other of its family is.
+        """
+        family = await self._store.family(session.mount)
+        here = [one for one in family if one.sandbox == session.sandbox]
+        if any(not one.ending for one in here):
+            await self._host.end_kernel(kernel_of(session))
+            return
+        await self._host.close_sandbox(session.sandbox)
+        if len(here) == len(family):
+            await self._mounts.remove(session.mount)
 
     async def gone(self, session: Session) -> str | None:
         """Why its sandbox is gone, if it is; None also if nobody can tell."""
@@ -136,7 +161,7 @@ class Places:
             return gone_reason(problem)
 
     async def lost(self, session: Session, reason: str, *, told: Receipt | None = None) -> Session:
-        """Write down that its sandbox is gone, and choose the next; the record as it then is.
+        """Write down that its sandbox is gone, and choose the next, for its whole family; the record as it then is.
 
         `told` is the receipt that is about to say so: the next memory begins at its epoch, and need not say it again.
         """
@@ -151,7 +176,7 @@ class Places:
             epoch=max(session.epoch + 1, told.epoch if told is not None else 0),
             last_loss=why,
         )
-        if await self._store.replace(session, moved):
+        if await self._store.move(session, moved, reason):
             return moved
         try:
             return await self._store.get(session.spec.id)
@@ -178,11 +203,17 @@ class Places:
 
 
 def usable(session: Session) -> Session:
-    """Itself, unless it is being deleted."""
+    """Itself, unless it is being deleted, or is not there yet."""
+    name = session.spec.id
     if session.ending:
         raise Conflict(
-            f"session {session.spec.id!r} is being deleted; delete it again if that does not end, then make it anew",
-            {"session": session.spec.id},
+            f"session {name!r} is being deleted; delete it again if that does not end, then make it anew",
+            {"session": name},
+        )
+    if session.unfinished:
+        raise Conflict(
+            f"session {name!r} is being branched from {session.parent!r}; ask again, or delete it if that does not end",
+            {"session": name},
         )
     return session
 

@@ -24,6 +24,8 @@ class CreateSession:
     env: dict[str, str] = field(default_factory=dict)
     start_up: str = ""
     working_folder: str = "/home/user"
+    snapshots: bool = True
+    """keep its memory between cells"""
     eager: bool = False
     """make the sandbox and run the start-up code now, and not with the first call"""
 
@@ -66,6 +68,64 @@ class ChangeTier:
 
     session: SessionId
     tier: Tier
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetSnapshots:
+    """Keep its memory between cells from now on, or keep nothing of it."""
+
+    session: SessionId
+    on: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UndoCells:
+    """Back to the memory from before the last cells; files stay as they are."""
+
+    session: SessionId
+    cells: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Undone:
+    """A session that went back."""
+
+    described: SessionDescription
+    not_carried: str
+    """what of the earlier memory no snapshot can carry, in words; empty if there was nothing"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BranchSession:
+    """A second session with the same memory."""
+
+    session: SessionId
+    branch: SessionId = field(default_factory=new_session_id)
+    """its name"""
+    copy: bool = False
+    """in a sandbox of its own, with files and variables copied; else in the same sandbox, with the same files"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Branched:
+    """A new branch, in the sandbox of what it was branched from."""
+
+    described: SessionDescription
+    not_carried: str
+    """what of the memory a branch cannot have, in words; empty if there was nothing"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CopiedSession:
+    """A new session with copies of another's files and variables."""
+
+    described: SessionDescription
+    carried: tuple[str, ...]
+    """variables that arrived"""
+    not_carried: dict[str, str]
+    """those that did not, each with its reason"""
+    files_note: str
+    """what is to be known about the files; empty if all arrived"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,6 @@
-"""Sessions: made, described, changed and deleted. How they get their sandboxes is told in `places`."""
+"""Sessions: made, described, changed and deleted. How they get their sandboxes is told in `places`, how one is made of
+another in `branches`.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from workbench.core import requests
 from workbench.core.places import ATTEMPTS, Places, kernel_of, never_stays, usable
 from workbench.errors import Conflict, HostUnavailable, InvalidRequest, NotFound, SandboxUnavailable, WorkbenchError
 from workbench.model.execution import BackgroundProcess, Cell, Receipt, Variable
-from workbench.model.ids import CellId, SessionId, new_sandbox_id, session_id
+from workbench.model.ids import CellId, MountId, SessionId, new_sandbox_id, session_id
 from workbench.model.process import check_words
 from workbench.model.session import Session, SessionDescription, SessionSpec
 
@@ -38,7 +40,15 @@ class Sessions:
     async def create(self, request: requests.CreateSession) -> SessionDescription:
         """Write it down; with `eager` also make what it runs in."""
         now = self._clock.now_iso()
-        session = Session(spec=_checked_spec(request), created_at=now, used_at=now, sandbox=new_sandbox_id())
+        spec = _checked_spec(request)
+        session = Session(
+            spec=spec,
+            created_at=now,
+            used_at=now,
+            mount=MountId(spec.id),
+            principal=spec.id,
+            sandbox=new_sandbox_id(),
+        )
         await self._store.add(session)
         if not request.eager:
             return SessionDescription(session=session, state="cold")
@@ -47,7 +57,7 @@ class Sessions:
         except BaseException:
             # Nobody was told of it; who asks again may use the same name.
             with contextlib.suppress(WorkbenchError):
-                await self.delete(requests.DeleteSession(session=session.spec.id))
+                await self.end(session)
             raise
         return await self.described(session)
 
@@ -69,8 +79,13 @@ class Sessions:
 
     async def described(self, session: Session) -> SessionDescription:
         """The record, and what the host says of it."""
-        if session.ending:
-            return SessionDescription(session=session, state="ending")
+        told = await self._told(session)
+        family = await self._store.family(session.mount)
+        return replace(told, shared_with=tuple(one.spec.id for one in family if one.spec.id != session.spec.id))
+
+    async def _told(self, session: Session) -> SessionDescription:
+        if session.ending or session.unfinished:
+            return SessionDescription(session=session, state="ending" if session.ending else "unfinished")
         if not session.begun:
             state = "lost" if session.last_loss else "cold"
             return SessionDescription(session=session, state=state, detail=session.last_loss)
@@ -80,7 +95,8 @@ class Sessions:
                 return SessionDescription(session=session, state="lost", detail=place.gone)
             kernel = await self._host.describe_kernel(kernel_of(session))
             usage = await self._host.measure(session.sandbox)
-        except SandboxUnavailable as problem:
+        except (SandboxUnavailable, NotFound) as problem:
+            # Without its kernel it was deleted between our two looks.
             return SessionDescription(session=session, state="lost", detail=gone_reason(problem) or problem.message)
         except HostUnavailable as problem:
             return SessionDescription(session=session, state="unreachable", detail=problem.message)
@@ -93,33 +109,70 @@ class Sessions:
             memory_bytes=usage.memory_bytes,
             start_up_error=kernel.start_up_error,
             warning=place.warning,
+            snapshots=kernel.snapshots,
         )
 
     async def delete(self, request: requests.DeleteSession) -> None:
-        """Stop it for everyone, end its sandbox, drop its files, and its record last: who is interrupted here can
-        be followed by another try.
+        """Whoever was interrupted here can be followed by another try."""
+        await self.end(await self._store.get(request.session))
+
+    async def end(self, session: Session) -> None:
+        """Stop it for everyone and end its kernel; the last of a family ends the sandbox and drops the files. The
+        record goes last.
+
+        Raises:
+            NotFound: it is gone, or another one has its name.
         """
-        session = await self._store.get(request.session)
         while not session.ending:
             ending = replace(session, ending=True)
-            session = ending if await self._store.replace(session, ending) else await self._store.get(request.session)
+            session = ending if await self._store.replace(session, ending) else await self._again(session)
+        # From here on nobody branches from it: once it is alone it stays alone.
+        if len(await self._store.family(session.mount)) > 1:
+            await self._host.end_kernel(kernel_of(session))
+        if await self._store.remove_unless_last(session):
+            return
+        try:
+            # While there were others they may have moved it to their next sandbox.
+            session = await self._again(session)
+        except NotFound:
+            # Someone else deleted it at the same time.
+            return
         # Without a host there is no sandbox either; if one is stuck, the mount is in use and says so.
         with contextlib.suppress(HostUnavailable):
             await self._host.close_sandbox(session.sandbox)
         await self._mounts.remove(session.mount)
-        await self._store.remove(request.session)
+        await self._store.remove(session)
+
+    async def _again(self, session: Session) -> Session:
+        now = await self._store.get(session.spec.id)
+        if now.created_at != session.created_at:
+            raise NotFound(f"session {session.spec.id!r} was deleted and made anew", {"session": session.spec.id})
+        return now
 
     async def change_tier(self, request: requests.ChangeTier) -> SessionDescription:
-        """At once for a living sandbox, whose memory stays; if that is refused nothing changes."""
-        session = usable(await self._store.get(request.session))
-        if session.begun:
-            with _unless_gone():
-                await self._host.change_tier(session.sandbox, request.tier)
+        """At once for a living sandbox, whose memories stay, and for all who share it; if that is refused nothing
+        changes.
+        """
         while True:
-            changed = replace(session, spec=replace(session.spec, tier=request.tier))
-            if await self._store.replace(session, changed):
-                return await self.described(changed)
             session = usable(await self._store.get(request.session))
+            living = any(one.begun for one in await self._store.family(session.mount))
+            if living:
+                with _unless_gone():
+                    await self._host.change_tier(session.sandbox, request.tier)
+            # If not, they have moved to another sandbox, or one was begun meanwhile: that one is to be asked as well.
+            if await self._store.change_tier(session.sandbox, request.tier, cold=not living):
+                return await self.describe(requests.DescribeSession(session=request.session))
+
+    async def set_snapshots(self, request: requests.SetSnapshots) -> SessionDescription:
+        """At once for a living memory, and for all that come after it."""
+        while True:
+            session = usable(await self._store.get(request.session))
+            if session.begun:
+                with _unless_gone():
+                    await self._host.set_snapshots(kernel_of(session), on=request.on)
+            switched = replace(session, spec=replace(session.spec, snapshots=request.on))
+            if await self._store.replace(session, switched):
+                return await self.described(switched)
 
     async def restart(self, request: requests.RestartKernel) -> SessionDescription:
         """A new memory, if there is one; else a first."""
@@ -219,19 +272,26 @@ def _cell(session: Session, cell: CellId) -> CellAddress:
     return CellAddress(sandbox=session.sandbox, cell=cell)
 
 
+def checked_name(name: str) -> SessionId:
+    """For a new session."""
+    checked = session_id(name)
+    if checked.startswith(_RESERVED):
+        raise InvalidRequest(f"a session's name may not start with {_RESERVED!r}: {checked}")
+    return checked
+
+
 def _checked_spec(request: requests.CreateSession) -> SessionSpec:
-    name = session_id(request.session)
-    if name.startswith(_RESERVED):
-        raise InvalidRequest(f"a session's name may not start with {_RESERVED!r}: {name}")
+    name = checked_name(request.session)
     check_words(request.env, request.working_folder)
     if not request.working_folder.startswith("/"):
         raise InvalidRequest(f"the working folder must be an absolute path, not {request.working_folder!r}")
     Cell(id=CellId("start-up"), code=request.start_up).checked(math.inf)
     return SessionSpec(
-        id=SessionId(name),
+        id=name,
         user=request.user,
         tier=request.tier,
         env=dict(request.env),
         start_up=request.start_up,
         working_folder=request.working_folder,
+        snapshots=request.snapshots,
     )

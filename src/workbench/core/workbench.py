@@ -7,6 +7,7 @@ from workbench.contracts.host import SandboxHost
 from workbench.contracts.kernel import AttachPoint
 from workbench.contracts.storage import MountStore, SessionStore
 from workbench.core import requests
+from workbench.core.branches import Branches
 from workbench.core.executions import Executions
 from workbench.core.places import Places
 from workbench.core.sessions import Sessions
@@ -18,12 +19,13 @@ class Workbench:
     """Owns nothing that runs: cancelling a call, or ending this process, ends no cell and no session.
 
     Every method may raise any error of the tree; then nothing ran. `NotFound` means that there is no such session,
-    `Conflict` that it is being deleted. Calls may be made at once, from any number of processes.
+    `Conflict` that it is being deleted or just being made. Calls may be made at once, from any number of processes.
     """
 
     def __init__(self, *, host: SandboxHost, sessions: SessionStore, mounts: MountStore, clock: Clock) -> None:
         places = Places(host, sessions, mounts, clock)
         self._sessions = Sessions(host, sessions, mounts, clock, places)
+        self._branches = Branches(host, sessions, clock, places, self._sessions)
         self._executions = Executions(host, places)
 
     async def create_session(self, request: requests.CreateSession) -> SessionDescription:
@@ -44,16 +46,43 @@ class Workbench:
         return await self._sessions.list(request)
 
     async def delete_session(self, request: requests.DeleteSession) -> None:
-        """End what runs in it, and drop its files and its record. Who was interrupted asks again."""
+        """End what runs in it and drop its record; sandbox and files go with the last of those that share them.
+
+        Who was interrupted asks again.
+        """
         await self._sessions.delete(request)
 
     async def change_tier(self, request: requests.ChangeTier) -> SessionDescription:
-        """Another size; a living memory stays.
+        """Another size for it and all who share its sandbox; living memories stay.
 
         Raises:
             QuotaExceeded: it uses more than that now; nothing changed.
         """
         return await self._sessions.change_tier(request)
+
+    async def set_snapshots(self, request: requests.SetSnapshots) -> SessionDescription:
+        """Keep its memory between cells from now on, or drop what is kept and keep nothing more."""
+        return await self._sessions.set_snapshots(request)
+
+    async def undo(self, request: requests.UndoCells) -> requests.Undone:
+        """Back to the memory from before the last cells, with a new epoch; files stay, what waits never begins.
+
+        Raises:
+            Conflict: it has no memory now, a cell runs, or so many are not kept; nothing changed.
+            InvalidRequest: not a number of cells.
+        """
+        return await self._branches.undo(request)
+
+    async def branch(self, request: requests.BranchSession) -> requests.Branched | requests.CopiedSession:
+        """A second session with the same memory: `Branched`, or with `copy` a `CopiedSession`.
+
+        A branch is in the same sandbox: it shares files, processes, limits and tier with what it was branched from, and
+        they live as long as one of both does. A copy shares nothing.
+
+        Raises:
+            Conflict: it has no memory now or cannot be branched, with the reason; or the new name is taken.
+        """
+        return await self._branches.branch(request)
 
     async def restart_kernel(self, request: requests.RestartKernel) -> SessionDescription:
         """A new memory, with the start-up code run in it."""

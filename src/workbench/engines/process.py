@@ -139,6 +139,8 @@ class ProcessSandbox:
     async def start(self, spec: ProcessSpec, passed: Sequence[int] = ()) -> PipedProcess:
         """As the contract says. Never waits: between the spawn and the scope that reaps it nothing can come."""
         check_start(spec, self._spec.id, self._why_gone, self._running)
+        if spec.snapshot is not None:
+            raise InvalidRequest("the process engine has no snapshots", {"snapshot": spec.snapshot})
         pipes = Pipes(stdin=spec.stdin)
         try:
             pid = self._spawn(spec, pipes, passed)
@@ -247,6 +249,22 @@ class ProcessSandbox:
             for pid in proc.with_variable(self._marker)
         ]
         return tuple(sorted(found, key=lambda one: -one.for_s))
+
+    @property
+    def snapshots(self) -> frozenset[str]:
+        """None: there is no pid 1 to keep them."""
+        return frozenset()
+
+    async def snapshot_offered(self, snapshot: str, within_s: float) -> bool:  # noqa: ARG002
+        """Never."""
+        return False
+
+    async def snapshot_bytes(self, snapshot: str) -> int:  # noqa: ARG002
+        """Of nothing."""
+        return 0
+
+    async def discard(self, snapshot: str) -> None:
+        """Nothing."""
 
     async def wait_gone(self) -> str:
         """As the contract says."""

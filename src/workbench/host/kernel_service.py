@@ -42,7 +42,7 @@ class KernelService:
 
 _KernelRequest = (
     wire.StartKernel | wire.DescribeKernel | wire.RestartKernel | wire.InterruptKernel | wire.ListVariables
-    | wire.AttachKernel
+    | wire.AttachKernel | wire.EndKernel | wire.SetSnapshots | wire.UndoCells | wire.BranchKernel | wire.CopyInto
 )  # fmt: skip
 
 
@@ -61,3 +61,23 @@ async def _about_a_kernel(cells: SandboxCells, request: _KernelRequest) -> host_
             return await cells.list_variables(request)
         case wire.AttachKernel():
             return await cells.attach_kernel(request)
+        case _:
+            return await _about_its_memory(cells, request)
+
+
+_MemoryRequest = wire.EndKernel | wire.SetSnapshots | wire.UndoCells | wire.BranchKernel | wire.CopyInto
+
+
+async def _about_its_memory(cells: SandboxCells, request: _MemoryRequest) -> host_wire.AnyAnswer:
+    match request:
+        case wire.UndoCells():
+            return await cells.undo(request)
+        case wire.BranchKernel():
+            return await cells.branch(request)
+        case wire.EndKernel():
+            await cells.end_kernel(request)
+        case wire.SetSnapshots():
+            await cells.set_snapshots(request)
+        case wire.CopyInto():
+            raise NotImplementedError
+    return host_wire.Done()

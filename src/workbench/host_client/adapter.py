@@ -10,9 +10,11 @@ from workbench.contracts.host import (
     CellAddress,
     CellOrder,
     CommandOrder,
+    Copied,
     KernelAddress,
     KernelOrder,
     KernelState,
+    Moved,
     OutputPage,
     SandboxOrder,
     SandboxState,
@@ -22,7 +24,7 @@ from workbench.contracts.kernel import AttachPoint
 from workbench.errors import Conflict, HostIncompatible, HostUnavailable, SandboxUnavailable
 from workbench.host_client.holders import Holders
 from workbench.model.execution import BackgroundProcess, CellResult, CommandResult, Variable
-from workbench.model.ids import SandboxId
+from workbench.model.ids import KernelId, SandboxId
 from workbench.model.tier import Tier
 from workbench.settings import Settings
 from workbench.wire import host as wire
@@ -104,6 +106,7 @@ class HostClient:
             working_folder=order.working_folder,
             start_up=order.start_up,
             lost_before=order.lost_before,
+            snapshots=order.snapshots,
         )
         return _kernel_state(await self._again(order.at.sandbox, request, kernels.KernelReport))
 
@@ -116,6 +119,38 @@ class HostClient:
         """As the contract has it."""
         request = kernels.RestartKernel(sandbox=at.sandbox, kernel=at.kernel)
         return _kernel_state(await self._once(at.sandbox, request, kernels.KernelReport))
+
+    async def end_kernel(self, at: KernelAddress) -> None:
+        """As the contract has it."""
+        try:
+            await self._again(at.sandbox, kernels.EndKernel(sandbox=at.sandbox, kernel=at.kernel), wire.Done)
+        except SandboxUnavailable as problem:
+            if gone_reason(problem) is None:
+                raise
+
+    async def set_snapshots(self, at: KernelAddress, *, on: bool) -> None:
+        """As the contract has it."""
+        await self._again(at.sandbox, kernels.SetSnapshots(sandbox=at.sandbox, kernel=at.kernel, on=on), wire.Done)
+
+    async def undo(self, at: KernelAddress, cells: int) -> Moved:
+        """As the contract has it."""
+        request = kernels.UndoCells(sandbox=at.sandbox, kernel=at.kernel, cells=cells)
+        told = await self._once(at.sandbox, request, kernels.UndoReport)
+        return Moved(kernel=_kernel_state(told.kernel), not_carried=told.not_carried)
+
+    async def branch(self, at: KernelAddress, branch: KernelId, epoch: int) -> Moved:
+        """As the contract has it."""
+        request = kernels.BranchKernel(sandbox=at.sandbox, kernel=at.kernel, branch=branch, epoch=epoch)
+        told = await self._again(at.sandbox, request, kernels.BranchReport)
+        return Moved(kernel=_kernel_state(told.kernel), not_carried=told.not_carried)
+
+    async def copy_into(self, at: KernelAddress, target: KernelAddress) -> Copied:
+        """As the contract has it."""
+        request = kernels.CopyInto(
+            sandbox=at.sandbox, kernel=at.kernel, to_sandbox=target.sandbox, to_kernel=target.kernel
+        )
+        told = await self._once(at.sandbox, request, kernels.CopyReport)
+        return Copied(carried=told.carried, not_carried=told.not_carried, files_note=told.files_note)
 
     async def interrupt_kernel(self, at: KernelAddress) -> None:
         """As the contract has it."""
@@ -212,6 +247,7 @@ def _kernel_state(report: kernels.KernelReport) -> KernelState:
         execution_count=report.execution_count,
         queue=report.queue,
         start_up_error=report.start_up_error,
+        snapshots=report.snapshots,
     )
 
 

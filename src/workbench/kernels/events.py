@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from workbench.contracts.kernel import Names
+from workbench.contracts.kernel import Names, SnapshotAnswer
 from workbench.model.execution import CellError, Display, Piece, PieceKind, Variable
 
 # What a decoder raises at a content that is no JSON, no text, nested without end, or of another shape.
@@ -17,6 +17,7 @@ _COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _MOST_NAMES = 200
 _MOST_NAME = 200
 _MOST_PATH = 4096
+_MOST_THREADS = 5
 
 
 class _Stream(msgspec.Struct):
@@ -56,6 +57,17 @@ class Reply(msgspec.Struct):
         return self.status == "error"
 
 
+class _Snapshot(msgspec.Struct):
+    status: str = "declined"
+    reason: str = ""
+    for_memory: bool = False
+    cost_ms: float = 0.0
+    threads: list[str] = []
+    tasks: int = 0
+    sockets: int = 0
+    children: int = 0
+
+
 class _Receipt(msgspec.Struct):
     added: list[str] = []
     removed: list[str] = []
@@ -80,6 +92,7 @@ _status = msgspec.json.Decoder(_Status)
 _reply = msgspec.json.Decoder(Reply)
 _metadata = msgspec.json.Decoder(_Metadata)
 _variables = msgspec.json.Decoder(_Variables)
+_snapshot = msgspec.json.Decoder(_Snapshot)
 
 
 def piece_of(kind: str, content: bytes) -> Piece | None:
@@ -177,3 +190,31 @@ def variables(content: bytes, most: int) -> tuple[Variable, ...]:
         return tuple(_variables.decode(content).variables[:most])
     except _UNREADABLE:
         return ()
+
+
+def snapshot(content: bytes) -> SnapshotAnswer:
+    """Of our own snapshot reply."""
+    try:
+        told = _snapshot.decode(content)
+    except _UNREADABLE:
+        return SnapshotAnswer(declined="the kernel's answer cannot be read")
+    if told.status != "ok":
+        return SnapshotAnswer(
+            declined=told.reason[:_MOST_NAME] or "the kernel declined", declined_for_memory=told.for_memory
+        )
+    lost = []
+    if told.threads:
+        names = ", ".join(name[:_MOST_NAME] for name in told.threads[:_MOST_THREADS])
+        lost.append(f"{_counted(len(told.threads), 'thread')} ({names})")
+    if told.tasks > 0:
+        lost.append(_counted(told.tasks, "asyncio task"))
+    if told.sockets > 0:
+        lost.append(_counted(told.sockets, "network connection"))
+    if told.children > 0:
+        lost.append(_counted(told.children, "child process", "child processes"))
+    cost_s = told.cost_ms / 1000 if 0 <= told.cost_ms < 2**31 else 0.0
+    return SnapshotAnswer(cost_s=cost_s, not_carried=", ".join(lost))
+
+
+def _counted(number: int, one: str, many: str | None = None) -> str:
+    return f"{min(number, 2**31)} {one if number == 1 else many or one + 's'}"

@@ -16,7 +16,16 @@ from typing import Any
 import zmq
 
 from workbench.contracts.engine import Process
-from workbench.contracts.kernel import AttachPoint, Began, Finished, KernelEvent, KernelGone, Names, Turn
+from workbench.contracts.kernel import (
+    AttachPoint,
+    Began,
+    Finished,
+    KernelEvent,
+    KernelGone,
+    Names,
+    SnapshotAnswer,
+    Turn,
+)
 from workbench.errors import KernelUnavailable
 from workbench.kernels import events
 from workbench.kernels.channel import ZmqChannel, make_socket
@@ -30,6 +39,7 @@ from workbench.model.process import ProcessExit
 _IDLE_TIMEOUT_S = 10.0
 _REPLY_TIMEOUT_S = 2.0
 _VARIABLES_TIMEOUT_S = 10.0
+_SNAPSHOT_TIMEOUT_S = 10.0
 # What a dead kernel sent is in the socket; it has come when nothing has come for this long.
 _QUIET_S, _QUIET_TIMEOUT_S = 0.03, 5.0
 _END_TIMEOUT_S = 5.0
@@ -260,18 +270,28 @@ class JupyterKernel:
 
     async def variables(self, most: int) -> tuple[Variable, ...]:
         """As the contract says."""
+        answer = await self._ask("workbench_variables_request", {"most": most}, _VARIABLES_TIMEOUT_S)
+        return events.variables(answer, most)
+
+    async def snapshot(self, name: str, most_bytes: int) -> SnapshotAnswer:
+        """As the contract says."""
+        content = {"snapshot": name, "most_bytes": most_bytes}
+        return events.snapshot(await self._ask("workbench_snapshot_request", content, _SNAPSHOT_TIMEOUT_S))
+
+    async def _ask(self, kind: str, content: dict[str, Any], timeout_s: float) -> bytes:
+        """A message of our own; the content of its reply."""
         self._raise_if_gone()
-        identity, frames = self.signer.request("workbench_variables_request", {"most": most})
+        identity, frames = self.signer.request(kind, content)
         answer: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
         self._replies[identity] = answer
         try:
             self._shell.send(frames)
             either: list[asyncio.Future[Any]] = [answer, self._waiting]
-            await asyncio.wait(either, timeout=_VARIABLES_TIMEOUT_S, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(either, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
             if answer.done():
-                return events.variables(answer.result().content, most)
+                return answer.result().content
             self._raise_if_gone()
-            raise KernelUnavailable(f"the kernel has not answered for {_VARIABLES_TIMEOUT_S:.0f} s")
+            raise KernelUnavailable(f"the kernel has not answered for {timeout_s:.0f} s")
         finally:
             del self._replies[identity]
 
@@ -333,7 +353,7 @@ class JupyterKernel:
             self._tell(piece)
         self._gone = end
         if self._relay is not None:
-            self._relay.unplug()
+            self._relay.unplug(self)
         if self._run is not None:
             self._run.changed.set()
 

@@ -18,7 +18,7 @@ import zmq
 
 from workbench.contracts.engine import Process, Sandbox
 from workbench.contracts.kernel import KernelStart, Turn
-from workbench.errors import KernelUnavailable
+from workbench.errors import InvalidRequest, KernelUnavailable
 from workbench.kernels.jupyter import JupyterKernel, Sockets
 from workbench.kernels.last_words import LastWords
 from workbench.kernels.relay import Relay
@@ -57,8 +57,14 @@ class JupyterLauncher:
         try:
             key = secrets.token_hex(16)
             order = msgspec.json.encode({"key": key, "working_folder": start.working_folder})
-            spec = ProcessSpec(id=ProcessId(f"k-{start.id}-{start.generation}"), entry="kernel", payload=order)
-            process = await sandbox.start(spec, parts.passed)
+            spec = ProcessSpec(
+                id=ProcessId(f"k-{start.id}-{start.generation}"),
+                entry="kernel",
+                payload=order,
+                may_snapshot=sandbox.description.snapshots,
+                snapshot=start.snapshot,
+            )
+            process = await _started(sandbox, spec, parts.passed)
             parts.close_far()
             words = LastWords(process, parts.readers, parts.memory)
             key_of_door = (sandbox.description.id, start.id)
@@ -149,6 +155,15 @@ class _Parts:
             for descriptor in (*self.readers, *filter(None, (self.memory,))):
                 os.close(descriptor)
             shutil.rmtree(self._place, ignore_errors=True)
+
+
+async def _started(sandbox: Sandbox, spec: ProcessSpec, passed: list[int]) -> Process:
+    try:
+        return await sandbox.start(spec, passed)
+    except InvalidRequest as problem:
+        if spec.snapshot is None:
+            raise
+        raise KernelUnavailable(f"the snapshot cannot be used: {problem.message}") from problem
 
 
 async def _why(kernel: JupyterKernel, process: Process) -> str:

@@ -141,8 +141,10 @@ class Relay:
         self._shown_to.hold = kernel.hold
         self._tell_all("status", {"execution_state": "idle"})
 
-    def unplug(self) -> None:
-        """The memory is gone; what visitors wait for will not come from it."""
+    def unplug(self, kernel: Plugged) -> None:
+        """The memory is gone; what visitors wait for will not come from it. Nothing happens if another is there."""
+        if self._kernel is not kernel:
+            return
         self._kernel = None
         for request in self._known.values():
             if request in self._waiting:

@@ -131,6 +131,20 @@ class CellError:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SnapshotState:
+    """What would be left of a memory if it ended."""
+
+    kept: int = 0
+    """snapshots there are; the newest is what a lost memory is restored from, the older ones are for undo"""
+    current: bool = False
+    """the newest is of the memory as it is, or was before the call of the receipt"""
+    cost_s: float = 0.0
+    """how long the kernel stood still for the newest"""
+    reason: str = ""
+    """why there is none, or none that is current"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
     """What a call did to the state. Changes inside an object are not seen, only names that mean another object."""
 
@@ -151,6 +165,8 @@ class Receipt:
     cpu_s: float = 0.0
     """of the whole sandbox during this call"""
     wall_s: float = 0.0
+    snapshot: SnapshotState = field(default_factory=SnapshotState)
+    """as it was when the call began: what a loss during the call is restored from"""
     corrections: tuple[str, ...] = ()
     installs: tuple[str, ...] = ()
 

@@ -73,6 +73,11 @@ def new_cell_id() -> CellId:
     return CellId(f"c-{secrets.token_hex(6)}")
 
 
+def new_kernel_id() -> KernelId:
+    """One that nobody has; a branch that is made anew under an old name must not meet the kernel of the old one."""
+    return KernelId(f"k-{secrets.token_hex(6)}")
+
+
 def new_sandbox_id() -> SandboxId:
     """One that nobody has."""
     return SandboxId(f"sb-{secrets.token_hex(8)}")

@@ -64,6 +64,10 @@ class ProcessSpec:
     cwd: str = "/home/user"
     stdin: bool = False
     """keep standard input open for `write_stdin`; else it is empty"""
+    may_snapshot: bool = False
+    """an entry that may leave dormant copies of itself in the sandbox"""
+    snapshot: str | None = None
+    """go on as this dormant copy of an entry, with its memory, variables and folder, instead of starting a new one"""
 
     def checked(self) -> ProcessSpec:
         """Itself, if it can be started.

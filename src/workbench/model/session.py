@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from workbench.model.execution import QueuedCell
+from workbench.model.execution import QueuedCell, SnapshotState
 from workbench.model.ids import KernelId, MountId, SandboxId, SessionId
 from workbench.model.tier import STANDARD, Tier
+
+MAIN_KERNEL = KernelId("main")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,16 +24,30 @@ class SessionSpec:
     """code that is run in every new kernel memory before the first cell"""
     working_folder: str = "/home/user"
     """where cells start; made if it is missing"""
+    snapshots: bool = True
+    """keep its memory between cells, so that it can be undone, branched, and restored after a loss"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """The record of one. Its files are the mount of the same name; everything else belongs to the sandbox."""
+    """The record of one.
+
+    A session and its branches are a family: they share one mount and one sandbox, with a kernel for each. Mount, tier
+    and sandbox are the same in all their records, and go with the last of them.
+    """
 
     spec: SessionSpec
     created_at: str
     """ISO 8601, UTC"""
     used_at: str
+    mount: MountId
+    """the files of its family"""
+    principal: SessionId
+    """the root of its family, be it deleted or not: on whose behalf everything in it acts"""
+    parent: SessionId | None = None
+    """what it was branched or copied from, be it deleted or not"""
+    kernel: KernelId = MAIN_KERNEL
+    """its Python kernel, within the sandbox"""
     sandbox: SandboxId
     """the one it has now, or whose name is chosen for the next call that needs one"""
     begun: bool = False
@@ -40,18 +56,10 @@ class Session:
     """the last that a caller was told, or that was promised to a kernel; never given twice"""
     last_loss: str = ""
     """why the memory before this epoch is gone, until a receipt has told it"""
+    unfinished: bool = False
+    """a branch or copy whose memory is not there yet, and never will be if its maker was ended; nothing begins in it"""
     ending: bool = False
     """it is being deleted, and nothing begins in it any more"""
-
-    @property
-    def mount(self) -> MountId:
-        """Its files."""
-        return MountId(self.spec.id)
-
-    @property
-    def kernel(self) -> KernelId:
-        """Its Python kernel, within its sandbox."""
-        return KernelId("main")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,9 +68,10 @@ class SessionDescription:
 
     session: Session
     state: str
-    """`cold` (no sandbox), `idle`, `busy`, or `lost` (its sandbox ended; the next call makes a new one)"""
+    """`cold` (no sandbox), `idle`, `busy`, `lost` (its sandbox ended; the next call makes a new one), `unreachable`,
+    `unfinished` (a branch in the making) or `ending`"""
     detail: str = ""
-    """why, for `lost`"""
+    """why, for `lost` and `unreachable`"""
     execution_count: int = 0
     queue: tuple[QueuedCell, ...] = ()
     memory_bytes: int = 0
@@ -70,3 +79,7 @@ class SessionDescription:
     """what the start-up code raised in the present memory"""
     warning: str = ""
     """what is weak about its isolation"""
+    snapshots: SnapshotState = field(default_factory=SnapshotState)
+    """what is kept of its memory"""
+    shared_with: tuple[SessionId, ...] = ()
+    """others of its family, by name"""

@@ -25,6 +25,17 @@ MIGRATIONS: tuple[str, ...] = (
     ) WITHOUT ROWID;
     CREATE INDEX sessions_of_user ON sessions (user, id);
     """,
+    """
+    ALTER TABLE sessions ADD COLUMN mount TEXT NOT NULL DEFAULT '';
+    ALTER TABLE sessions ADD COLUMN principal TEXT NOT NULL DEFAULT '';
+    ALTER TABLE sessions ADD COLUMN parent TEXT NOT NULL DEFAULT '';
+    ALTER TABLE sessions ADD COLUMN kernel TEXT NOT NULL DEFAULT 'main';
+    ALTER TABLE sessions ADD COLUMN snapshots INTEGER NOT NULL DEFAULT 1;
+    ALTER TABLE sessions ADD COLUMN unfinished INTEGER NOT NULL DEFAULT 0;
+    UPDATE sessions SET mount = id, principal = id;
+    CREATE INDEX sessions_of_mount ON sessions (mount, id);
+    CREATE INDEX sessions_in_sandbox ON sessions (sandbox);
+    """,
 )
 
 

@@ -15,23 +15,34 @@ from typing import Any, TypeVar
 
 from workbench.contracts.storage import PageRequest
 from workbench.errors import Conflict, NotFound, StoreUnavailable
-from workbench.model.ids import SandboxId, SessionId
+from workbench.model.ids import KernelId, MountId, SandboxId, SessionId
 from workbench.model.session import Session, SessionSpec
-from workbench.model.tier import tier_named
+from workbench.model.tier import Tier, tier_named
 from workbench.storage.schema import migrate
-from workbench.storage.wording import exists_already, no_such_session
+from workbench.storage.wording import exists_already, files_in_use, no_such_session
 
 # Writers hold the file for a millisecond; whoever waits this long has met a stuck process or a dead disk.
 BUSY_S = 20.0
-_COLUMNS = (
-    "id, user, tier, env, start_up, working_folder, created_at, used_at, sandbox, begun, epoch, last_loss, ending"
-)
-_REPLACE = """
+_FIXED = ("id", "user", "env", "start_up", "working_folder", "mount", "principal", "parent", "kernel", "used_at")
+# What a `replace` compares and writes.
+_STATE = ("created_at", "tier", "snapshots", "sandbox", "begun", "epoch", "last_loss", "unfinished", "ending")
+_COLUMNS = ", ".join((*_FIXED, *_STATE))
+_INSERT = f"INSERT INTO sessions ({_COLUMNS}) SELECT {', '.join('?' * len((*_FIXED, *_STATE)))} WHERE"
+_SEEN = f"id = ? AND {' AND '.join(f'{column} = ?' for column in _STATE)}"
+_REPLACE = f"UPDATE sessions SET {', '.join(f'{column} = ?' for column in _STATE)} WHERE {_SEEN}"  # noqa: S608
+_TAKE_ALONG = """
     UPDATE sessions
-    SET created_at = ?, tier = ?, sandbox = ?, begun = ?, epoch = ?, last_loss = ?, ending = ?
-    WHERE id = ?
-    AND created_at = ? AND tier = ? AND sandbox = ? AND begun = ? AND epoch = ? AND last_loss = ? AND ending = ?
+    SET sandbox = ?, begun = 0, epoch = epoch + 1, last_loss = CASE WHEN begun THEN ? ELSE last_loss END
+    WHERE sandbox = ?
 """
+_CHANGE_TIER = """
+    UPDATE sessions SET tier = ?
+    WHERE sandbox = ? AND NOT (? AND EXISTS (SELECT 1 FROM sessions WHERE sandbox = ? AND begun))
+"""
+_REMOVE = "DELETE FROM sessions WHERE id = ? AND created_at = ?"
+_ANOTHER = (
+    " AND EXISTS (SELECT 1 FROM sessions AS other WHERE other.mount = sessions.mount AND other.id != sessions.id)"
+)
 
 T = TypeVar("T")
 
@@ -50,15 +61,28 @@ class SqliteSessionStore:
 
     async def add(self, session: Session) -> None:
         """As the contract has it."""
-        marks = ", ".join("?" * len(_COLUMNS.split(", ")))
+        sql = f"{_INSERT} NOT EXISTS (SELECT 1 FROM sessions WHERE id = ? OR mount = ?)"  # noqa: S608
+        if not await self._insert(session, sql, (session.spec.id, session.mount)):
+            raise Conflict(files_in_use(session.spec.id), {"session": session.spec.id})
 
-        def insert(connection: sqlite3.Connection) -> None:
+    async def add_branch(self, branch: Session, seen: Session) -> bool:
+        """As the contract has it."""
+        sql = f"{_INSERT} EXISTS (SELECT 1 FROM sessions WHERE {_SEEN})"  # noqa: S608
+        return await self._insert(branch, sql, (seen.spec.id, *_state(seen)))
+
+    async def _insert(self, session: Session, sql: str, condition: tuple[object, ...]) -> bool:
+        taken = Conflict(exists_already(session.spec.id), {"session": session.spec.id})
+
+        def insert(connection: sqlite3.Connection) -> bool:
             try:
-                connection.execute(f"INSERT INTO sessions ({_COLUMNS}) VALUES ({marks})", _row(session))  # noqa: S608
+                done = connection.execute(sql, (*_fixed(session), *_state(session), *condition)).rowcount == 1
             except sqlite3.IntegrityError:
-                raise Conflict(exists_already(session.spec.id), {"session": session.spec.id}) from None
+                raise taken from None
+            if not done and connection.execute("SELECT 1 FROM sessions WHERE id = ?", (session.spec.id,)).fetchone():
+                raise taken
+            return done
 
-        await self._do(insert)
+        return await self._do(insert)
 
     async def get(self, session: SessionId) -> Session:
         """As the contract has it."""
@@ -73,10 +97,11 @@ class SqliteSessionStore:
     async def list(self, request: PageRequest) -> tuple[Session, ...]:
         """As the contract has it."""
         sql = f"SELECT {_COLUMNS} FROM sessions WHERE user = ? AND id > ? ORDER BY id LIMIT ?"  # noqa: S608
-        rows = await self._do(
-            lambda connection: connection.execute(sql, (request.user, request.after or "", request.limit)).fetchall()
-        )
-        return tuple(_session(row) for row in rows)
+        return await self._many(sql, (request.user, request.after or "", request.limit))
+
+    async def family(self, mount: MountId) -> tuple[Session, ...]:
+        """As the contract has it."""
+        return await self._many(f"SELECT {_COLUMNS} FROM sessions WHERE mount = ? ORDER BY id", (mount,))  # noqa: S608
 
     async def replace(self, seen: Session, new: Session) -> bool:
         """As the contract has it."""
@@ -88,9 +113,29 @@ class SqliteSessionStore:
 
         return await self._do(update)
 
-    async def remove(self, session: SessionId) -> None:
+    async def move(self, seen: Session, new: Session, reason: str) -> bool:
         """As the contract has it."""
-        await self._do(lambda connection: connection.execute("DELETE FROM sessions WHERE id = ?", (session,)))
+
+        def update(connection: sqlite3.Connection) -> bool:
+            with _durable(connection), _together(connection):
+                moved = connection.execute(_REPLACE, (*_state(new), seen.spec.id, *_state(seen))).rowcount == 1
+                if moved:
+                    connection.execute(_TAKE_ALONG, (new.sandbox, reason, seen.sandbox))
+                return moved
+
+        return await self._do(update)
+
+    async def change_tier(self, sandbox: SandboxId, tier: Tier, *, cold: bool) -> bool:
+        """As the contract has it."""
+        return await self._changed(_CHANGE_TIER, (tier.name, sandbox, cold, sandbox))
+
+    async def remove_unless_last(self, session: Session) -> bool:
+        """As the contract has it."""
+        return await self._changed(_REMOVE + _ANOTHER, (session.spec.id, session.created_at))
+
+    async def remove(self, session: Session) -> None:
+        """As the contract has it."""
+        await self._changed(_REMOVE, (session.spec.id, session.created_at))
 
     async def aclose(self) -> None:
         """As the contract has it."""
@@ -108,6 +153,13 @@ class SqliteSessionStore:
         if not rows:
             raise NotFound(no_such_session(session), {"session": session})
         return _session(rows[0])
+
+    async def _many(self, sql: str, values: tuple[object, ...]) -> tuple[Session, ...]:
+        rows = await self._do(lambda connection: connection.execute(sql, values).fetchall())
+        return tuple(_session(row) for row in rows)
+
+    async def _changed(self, sql: str, values: tuple[object, ...]) -> bool:
+        return await self._do(lambda connection: connection.execute(sql, values).rowcount > 0)
 
     async def _do(self, work: Callable[[sqlite3.Connection], T]) -> T:
         return await asyncio.to_thread(self._locked, work)
@@ -162,35 +214,52 @@ def _durable(connection: sqlite3.Connection) -> Iterator[None]:
         connection.execute("PRAGMA synchronous = NORMAL")
 
 
-def _state(session: Session) -> tuple[object, ...]:
-    """What `replace` compares and writes, in the order of its statement."""
-    return (session.created_at, session.spec.tier.name, session.sandbox, session.begun, session.epoch,
-            session.last_loss, session.ending)  # fmt: skip
+@contextlib.contextmanager
+def _together(connection: sqlite3.Connection) -> Iterator[None]:
+    """Several statements as one step; no other writer comes between."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
 
 
-def _row(session: Session) -> tuple[object, ...]:
+def _fixed(session: Session) -> tuple[object, ...]:
     spec = session.spec
-    return (spec.id, spec.user, spec.tier.name, json.dumps(spec.env), spec.start_up, spec.working_folder,
-            session.created_at, session.used_at, session.sandbox, session.begun, session.epoch, session.last_loss,
-            session.ending)  # fmt: skip
+    return (spec.id, spec.user, json.dumps(spec.env), spec.start_up, spec.working_folder, session.mount,
+            session.principal, session.parent or "", session.kernel, session.used_at)  # fmt: skip
+
+
+def _state(session: Session) -> tuple[object, ...]:
+    spec = session.spec
+    return (session.created_at, spec.tier.name, spec.snapshots, session.sandbox, session.begun, session.epoch,
+            session.last_loss, session.unfinished, session.ending)  # fmt: skip
 
 
 def _session(row: tuple[Any, ...]) -> Session:
-    name, user, tier, env, start_up, folder, created, used, sandbox, begun, epoch, last_loss, ending = row
+    kept = dict(zip((*_FIXED, *_STATE), row, strict=True))
     return Session(
         spec=SessionSpec(
-            id=SessionId(name),
-            user=user,
-            tier=tier_named(tier),
-            env=json.loads(env),
-            start_up=start_up,
-            working_folder=folder,
+            id=SessionId(kept["id"]),
+            user=kept["user"],
+            tier=tier_named(kept["tier"]),
+            env=json.loads(kept["env"]),
+            start_up=kept["start_up"],
+            working_folder=kept["working_folder"],
+            snapshots=bool(kept["snapshots"]),
         ),
-        created_at=created,
-        used_at=used,
-        sandbox=SandboxId(sandbox),
-        begun=bool(begun),
-        epoch=epoch,
-        last_loss=last_loss,
-        ending=bool(ending),
+        created_at=kept["created_at"],
+        used_at=kept["used_at"],
+        mount=MountId(kept["mount"]),
+        principal=SessionId(kept["principal"]),
+        parent=SessionId(kept["parent"]) if kept["parent"] else None,
+        kernel=KernelId(kept["kernel"]),
+        sandbox=SandboxId(kept["sandbox"]),
+        begun=bool(kept["begun"]),
+        epoch=kept["epoch"],
+        last_loss=kept["last_loss"],
+        unfinished=bool(kept["unfinished"]),
+        ending=bool(kept["ending"]),
     )

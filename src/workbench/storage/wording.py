@@ -13,3 +13,11 @@ def exists_already(session: SessionId) -> str:
 def no_such_session(session: SessionId) -> str:
     """For a name that nobody has."""
     return f"no session {session!r}: it was never made, or is deleted; `workbench sessions ls` lists those there are"
+
+
+def files_in_use(session: SessionId) -> str:
+    """For a name whose files have outlived it."""
+    return (
+        f"the files of an earlier session {session!r} are still those of its branches; delete them first "
+        "(`workbench sessions ls` lists them), or choose another name"
+    )

@@ -17,9 +17,9 @@ import pytest_asyncio
 
 from workbench.contracts.storage import PageRequest, SessionStore
 from workbench.errors import Conflict, NotFound
-from workbench.model.ids import SessionId, new_sandbox_id
+from workbench.model.ids import MountId, SessionId, new_kernel_id, new_sandbox_id
 from workbench.model.session import Session, SessionSpec
-from workbench.model.tier import LARGE, MEDIUM
+from workbench.model.tier import LARGE, MEDIUM, STANDARD
 
 OpenStore = Callable[[], SessionStore]
 _EARLY, _LATE = "2030-01-01T00:00:00.000000Z", "2030-01-02T00:00:00.000000Z"
@@ -34,8 +34,33 @@ def a_session(name: str = "one", user: str = "local") -> Session:
         env={"NAME": "värde\n=", "EMPTY": ""},
         start_up="import os\n",
         working_folder="/mnt/files/work",
+        snapshots=False,
     )
-    return Session(spec=spec, created_at=_EARLY, used_at=_EARLY, sandbox=new_sandbox_id(), last_loss="it's gone")
+    return Session(
+        spec=spec,
+        created_at=_EARLY,
+        used_at=_EARLY,
+        mount=MountId(name),
+        principal=spec.id,
+        parent=SessionId("before"),
+        sandbox=new_sandbox_id(),
+        last_loss="it's gone",
+    )
+
+
+def a_branch(name: str, of: Session) -> Session:
+    """One more of its family."""
+    return replace(of, spec=replace(of.spec, id=SessionId(name)), parent=of.spec.id, kernel=new_kernel_id())
+
+
+async def a_family(store: SessionStore, *names: str) -> tuple[Session, ...]:
+    """Kept; the first is what the others were branched from."""
+    root = a_session(names[0])
+    await store.add(root)
+    branches = tuple(a_branch(name, root) for name in names[1:])
+    for branch in branches:
+        assert await store.add_branch(branch, root)
+    return root, *branches
 
 
 async def take_steps(store: SessionStore, name: SessionId, steps: int) -> None:
@@ -89,7 +114,8 @@ class SessionStoreContract:
         for asked in (store.get(SessionId("none")), store.use(SessionId("none"), _LATE)):
             with pytest.raises(NotFound, match="sessions ls"):
                 await asked
-        await store.remove(SessionId("none"))
+        await store.remove(a_session("none"))
+        assert not await store.remove_unless_last(a_session("none"))
 
     async def test_use_is_noted_and_never_goes_back(self, store: SessionStore) -> None:
         """Clocks of several processes differ."""
@@ -122,16 +148,140 @@ class SessionStoreContract:
         """What was seen was deleted and made anew."""
         seen = a_session()
         await store.add(seen)
-        await store.remove(seen.spec.id)
+        await store.remove(seen)
         assert not await store.replace(seen, replace(seen, epoch=2))
         await store.add(replace(seen, created_at=_LATE))
         assert not await store.replace(seen, replace(seen, epoch=2))
+        await store.remove(seen)
+        assert (await store.get(seen.spec.id)).created_at == _LATE
 
     async def test_of_many_replacements_at_once_none_is_lost(self, store: SessionStore, second: SessionStore) -> None:
         """Epochs are never given twice."""
         await store.add(a_session())
         await asyncio.gather(*(take_steps((store, second)[n % 2], SessionId("one"), 10) for n in range(6)))
         assert (await store.get(SessionId("one"))).epoch == 61
+
+    async def test_the_switch_of_the_snapshots_and_what_is_unfinished_are_replaced_as_well(
+        self, store: SessionStore
+    ) -> None:
+        """And compared."""
+        seen = a_session()
+        await store.add(seen)
+        changed = replace(seen, unfinished=True, spec=replace(seen.spec, snapshots=True))
+        assert await store.replace(seen, changed)
+        assert await store.get(seen.spec.id) == changed
+        assert not await store.replace(replace(changed, unfinished=False), seen)
+        assert not await store.replace(replace(changed, spec=seen.spec), seen)
+
+    async def test_a_family_is_all_sessions_of_a_mount_by_name(self, store: SessionStore, second: SessionStore) -> None:
+        """As they were kept; others are not among them."""
+        root, one, two = await a_family(store, "root", "b-two", "a-one")
+        await store.add(a_session("other"))
+        assert await second.family(root.mount) == (two, one, root)
+        assert await second.family(MountId("none")) == ()
+
+    async def test_a_mount_has_one_first_session(self, store: SessionStore) -> None:
+        """The name of one that was deleted is free only when its files are gone as well."""
+        root, branch = await a_family(store, "root", "branch")
+        assert await store.remove_unless_last(root)
+        with pytest.raises(Conflict, match="still those of its branches"):
+            await store.add(a_session("root"))
+        again = a_branch("root", branch)
+        assert await store.add_branch(again, branch)
+        with pytest.raises(Conflict, match="already"):
+            await store.add(a_session("root"))
+        await store.remove(again)
+        await store.remove(branch)
+        await store.add(a_session("root"))
+
+    async def test_nobody_is_branched_from_what_is_not_as_seen(self, store: SessionStore, second: SessionStore) -> None:
+        """It may be on its way out, or elsewhere."""
+        (root,) = await a_family(store, "root")
+        await store.use(root.spec.id, _LATE)
+        assert await second.add_branch(a_branch("one", root), root)
+        with pytest.raises(Conflict, match="already"):
+            await second.add_branch(a_branch("one", root), root)
+        ending = replace(root, ending=True)
+        assert await store.replace(root, ending)
+        assert not await second.add_branch(a_branch("two", root), root)
+        await store.remove(ending)
+        assert not await second.add_branch(a_branch("two", ending), ending)
+        assert [member.spec.id for member in await store.family(root.mount)] == ["one"]
+
+    async def test_a_family_moves_together(self, store: SessionStore, second: SessionStore) -> None:
+        """Each with its own next epoch and its own loss, also who is being deleted; strangers stay."""
+        (root,) = await a_family(store, "root")
+        begun, cold = replace(a_branch("begun", root), begun=True, epoch=7), a_branch("cold", root)
+        ending = replace(a_branch("ending", root), begun=True, ending=True)
+        for branch in (begun, cold, ending):
+            assert await store.add_branch(branch, root)
+        stranger = a_session("stranger")
+        await store.add(stranger)
+        moved = replace(root, sandbox=new_sandbox_id(), epoch=5, last_loss="")
+        assert await second.move(root, moved, "disk full")
+        assert await store.family(root.mount) == (
+            replace(begun, sandbox=moved.sandbox, begun=False, epoch=8, last_loss="disk full"),
+            replace(cold, sandbox=moved.sandbox, epoch=2),
+            replace(ending, sandbox=moved.sandbox, begun=False, epoch=2, last_loss="disk full"),
+            moved,
+        )
+        assert await store.get(stranger.spec.id) == stranger
+
+    async def test_of_a_family_that_notices_its_loss_at_once_one_moves_it(
+        self, store: SessionStore, second: SessionStore
+    ) -> None:
+        """And the others see that it was moved; no epoch is skipped or given twice."""
+        family = await a_family(store, "root", "one", "two", "three")
+
+        def move(which: SessionStore, seen: Session) -> asyncio.Task[bool]:
+            moved = replace(seen, sandbox=new_sandbox_id(), epoch=seen.epoch + 1)
+            return asyncio.ensure_future(which.move(seen, moved, "gone"))
+
+        done = await asyncio.gather(*(move((store, second)[n % 2], one) for n, one in enumerate(family * 2)))
+        assert done.count(True) == 1
+        after = await second.family(family[0].mount)
+        assert len({one.sandbox for one in after}) == 1
+        assert [one.epoch for one in after] == [2, 2, 2, 2]
+
+    async def test_a_tier_changes_for_all_in_a_sandbox(self, store: SessionStore, second: SessionStore) -> None:
+        """In one step, and not in a sandbox that they have left."""
+        root, _ = await a_family(store, "root", "branch")
+        await store.add(a_session("stranger"))
+        assert await second.change_tier(root.sandbox, LARGE, cold=True)
+        assert [one.spec.tier for one in await store.family(root.mount)] == [LARGE, LARGE]
+        assert (await store.get(SessionId("stranger"))).spec.tier == MEDIUM
+        assert not await second.change_tier(new_sandbox_id(), STANDARD, cold=False)
+
+    async def test_a_tier_for_a_cold_sandbox_is_refused_once_anyone_has_begun(self, store: SessionStore) -> None:
+        """Whoever it is: the host is to be asked first."""
+        root, branch = await a_family(store, "root", "branch")
+        assert await store.replace(branch, replace(branch, begun=True))
+        assert not await store.change_tier(root.sandbox, LARGE, cold=True)
+        assert (await store.get(root.spec.id)).spec.tier == MEDIUM
+        assert await store.change_tier(root.sandbox, LARGE, cold=False)
+        assert (await store.get(root.spec.id)).spec.tier == LARGE
+
+    async def test_of_a_family_that_leaves_at_once_one_is_the_last(
+        self, store: SessionStore, second: SessionStore
+    ) -> None:
+        """Whatever the order; what is left is the record of the last."""
+        for round_ in range(5):
+            names = [f"s{round_}-{n}" for n in range(4)]
+            family = await a_family(store, *names)
+            removed = await asyncio.gather(
+                *((store, second)[n % 2].remove_unless_last(one) for n, one in enumerate(family))
+            )
+            assert sorted(removed) == [False, True, True, True]
+            (last,) = await store.family(family[0].mount)
+            assert last == family[removed.index(False)]
+
+    async def test_another_session_of_the_same_name_is_not_removed(self, store: SessionStore) -> None:
+        """By who wanted to remove the one before."""
+        root, branch = await a_family(store, "root", "branch")
+        assert await store.remove_unless_last(branch)
+        assert await store.add_branch(replace(branch, created_at=_LATE), root)
+        assert not await store.remove_unless_last(branch)
+        assert len(await store.family(root.mount)) == 2
 
     async def test_pages_go_on_where_the_last_one_ended(self, store: SessionStore) -> None:
         """Whatever came and went between, and without those of others."""
@@ -140,7 +290,7 @@ class SessionStoreContract:
         await store.add(a_session("b2", user="other"))
         first = await store.list(PageRequest(user="local", limit=2))
         assert [one.spec.id for one in first] == ["a", "b"]
-        await store.remove(SessionId("b"))
+        await store.remove(a_session("b"))
         await store.add(a_session("a2"))
         rest = await store.list(PageRequest(user="local", after=SessionId("b"), limit=10))
         assert [one.spec.id for one in rest] == ["c", "d", "e"]

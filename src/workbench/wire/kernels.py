@@ -8,6 +8,7 @@ from workbench.model.execution import (
     CommandResult,
     Piece,
     QueuedCell,
+    SnapshotState,
     Variable,
 )
 from workbench.wire.values import Request, Value
@@ -28,6 +29,8 @@ class StartKernel(Request, frozen=True, kw_only=True):
     """run in every new memory before the first cell"""
     lost_before: str = ""
     """why an earlier memory of the same session is gone; told by the first receipt"""
+    snapshots: bool = True
+    """whether its memory is kept between cells"""
 
 
 class KernelReport(Value, frozen=True, kw_only=True, tag=True):
@@ -41,6 +44,8 @@ class KernelReport(Value, frozen=True, kw_only=True, tag=True):
     """the running one first"""
     start_up_error: str = ""
     """what the start-up code raised in this memory"""
+    snapshots: SnapshotState = SnapshotState()
+    """as it is now"""
 
 
 class DescribeKernel(Request, frozen=True, kw_only=True):
@@ -55,6 +60,81 @@ class RestartKernel(Request, frozen=True, kw_only=True):
 
     sandbox: str
     kernel: str
+
+
+class EndKernel(Request, frozen=True, kw_only=True):
+    """End this kernel and its snapshots; the sandbox and its other kernels go on. Nothing happens if it is gone."""
+
+    sandbox: str
+    kernel: str
+
+
+class SetSnapshots(Request, frozen=True, kw_only=True):
+    """Keep its memory between cells from now on, or drop what is kept and keep nothing more."""
+
+    sandbox: str
+    kernel: str
+    on: bool
+
+
+class UndoCells(Request, frozen=True, kw_only=True):
+    """Go back to the memory from before the last `cells` cells; what waits never begins.
+
+    Raises `conflict` if a cell runs, or if so many are not kept, with how many are; nothing changes.
+    """
+
+    sandbox: str
+    kernel: str
+    cells: int = 1
+
+
+class UndoReport(Value, frozen=True, kw_only=True, tag=True):
+    """The memory after an undo."""
+
+    kernel: KernelReport
+    not_carried: str = ""
+    """what of it no snapshot can carry: threads, tasks, sockets; empty if there was nothing"""
+
+
+class BranchKernel(Request, frozen=True, kw_only=True):
+    """A second kernel with the same memory in the same sandbox; the same request again gives the same one."""
+
+    sandbox: str
+    kernel: str
+    branch: str
+    """its id, which the caller chooses"""
+    epoch: int
+    """of its first memory"""
+    wait_s: float = 30.0
+    """for its turn among the cells"""
+
+
+class BranchReport(Value, frozen=True, kw_only=True, tag=True):
+    """A new branch."""
+
+    kernel: KernelReport
+    not_carried: str = ""
+
+
+class CopyInto(Request, frozen=True, kw_only=True):
+    """Copy files and variables of a kernel and its sandbox into another sandbox with a fresh kernel."""
+
+    sandbox: str
+    kernel: str
+    to_sandbox: str
+    to_kernel: str
+    wait_s: float = 30.0
+
+
+class CopyReport(Value, frozen=True, kw_only=True, tag=True):
+    """What arrived."""
+
+    carried: tuple[str, ...]
+    """variables, sorted"""
+    not_carried: dict[str, str]
+    """the others, each with its reason"""
+    files_note: str = ""
+    """what is to be known about the files; empty if all arrived"""
 
 
 class InterruptKernel(Request, frozen=True, kw_only=True):
@@ -204,6 +284,10 @@ class ProcessList(Value, frozen=True, kw_only=True, tag=True):
 
 AnyKernelRequest = (
     StartKernel | DescribeKernel | RestartKernel | InterruptKernel | ListVariables | AttachKernel
+    | EndKernel | SetSnapshots | UndoCells | BranchKernel | CopyInto
     | RunCell | RunCommand | WaitCell | ReadCell | CancelCell | InterruptCommand | ForgetCell | ListProcesses
 )  # fmt: skip
-AnyKernelAnswer = KernelReport | VariableList | AttachReport | CellReport | CellOutput | ProcessList
+AnyKernelAnswer = (
+    KernelReport | UndoReport | BranchReport | CopyReport | VariableList | AttachReport | CellReport | CellOutput
+    | ProcessList
+)  # fmt: skip

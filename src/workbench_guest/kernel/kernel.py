@@ -9,7 +9,8 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from ipykernel.ipkernel import IPythonKernel
@@ -37,6 +38,16 @@ class NoSubshells:
         return False
 
 
+@dataclass(frozen=True, slots=True)
+class SnapshotWish:
+    """Asked for between two cells."""
+
+    snapshot: str
+    most_bytes: int
+    """that the memory may have, if there is to be one"""
+    answer: Callable[[dict[str, Any]], None]
+
+
 class WorkbenchKernel(IPythonKernel):
     """Built in the zygote, without sockets; `life` gives it those of its fork."""
 
@@ -50,6 +61,8 @@ class WorkbenchKernel(IPythonKernel):
         super().__init__(**kwargs)
         self.shell_handlers["workbench_variables_request"] = self.variables_request
         self.shell_handlers["workbench_threads_request"] = self.threads_request
+        self.shell_handlers["workbench_snapshot_request"] = self.snapshot_request
+        self.wish: SnapshotWish | None = None
         self._changes: dict[str, Any] = {}
         self.memory: mmap.mmap | None = None
         """shared with the host"""
@@ -114,6 +127,17 @@ class WorkbenchKernel(IPythonKernel):
     async def threads_request(self, _stream: Any, _ident: Any, parent: Any) -> None:
         """Our own message: the sandbox has another tier, and pools of threads follow it."""
         afterfork.use_threads(int(parent["content"]["threads"]))
+
+    async def snapshot_request(self, stream: Any, ident: Any, parent: Any) -> None:
+        """Our own message: leave a copy of this memory behind. Done outside of the loop, by who runs it."""
+        content = parent["content"]
+
+        def answer(told: dict[str, Any]) -> None:
+            assert self.session is not None
+            self.session.send(stream, "workbench_snapshot_reply", told, parent, ident=ident)
+
+        self.wish = SnapshotWish(str(content["snapshot"]), int(content["most_bytes"]), answer)
+        self.io_loop.stop()
 
     def raw_input(self, prompt: str = "") -> str:
         """As stock for a notebook that allows it; else a message that says what to do."""

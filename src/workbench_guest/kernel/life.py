@@ -1,15 +1,23 @@
-"""The life of a kernel in two halves: built once in the zygote, given sockets and threads in every fork."""
+"""The life of a kernel in two halves: built once in the zygote, given sockets and threads in every fork.
+
+The second half is lived again by a snapshot that is woken: the same objects, other sockets.
+"""
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import faulthandler
 import json
 import logging
 import mmap
 import os
+import random
 import signal
+import socket
 import sys
+import threading
+import time
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,11 +33,13 @@ from tornado.ioloop import IOLoop
 from traitlets.config import Config
 from zmq.eventloop.zmqstream import ZMQStream
 
-from workbench_guest import afterfork
-from workbench_guest.kernel import rehearsal
+from workbench_guest import afterfork, entering
+from workbench_guest.confine import forking
+from workbench_guest.kernel import left_behind, rehearsal
 from workbench_guest.kernel import shell as shell_module
 from workbench_guest.kernel.flight_recorder import TOTAL_BYTES, FlightRecorder
-from workbench_guest.kernel.kernel import NoSubshells, WorkbenchKernel
+from workbench_guest.kernel.kernel import NoSubshells, SnapshotWish, WorkbenchKernel
+from workbench_guest.kernel.sleep import sleep
 from workbench_guest.kernel.streams import HIGH_WATER_MARK, Printed, Publisher
 from workbench_guest.messages import FILES, HOME
 
@@ -41,6 +51,8 @@ _ASIAN_FONTS = (
 )  # fmt: skip
 # By which the debugger sends itself cells.
 _OWN_SHELL = "inproc://shell"
+# Pages that a kernel has for itself from its start, beyond those that it counts as its growth.
+_OWN_FROM_START = 16 * 1024 * 1024
 
 
 class _Folder(ProfileDir):
@@ -93,6 +105,7 @@ def build() -> WorkbenchKernel:
     _attach_pyplot()
     shell_module.keep_quiet_about_leaving()
     rehearsal.rehearse(kernel)
+    forking.prepare()
     return kernel
 
 
@@ -158,6 +171,14 @@ class Life:
     def __init__(self, kernel: WorkbenchKernel) -> None:
         self.kernel = kernel
         self._session: Any = kernel.session
+        self._agents: set[int] = set()
+        """descriptors that were the agent's before this life"""
+        self._own: set[int] = set()
+        """descriptors that are not the agent's; connections come on top, and are known by their names"""
+        self._names: set[str | bytes] = set()
+        self._memory_at_start = 0
+        self._openmp = left_behind.OpenMP()
+        self._buried: list[Any] = []
 
     def prepare(self) -> None:
         """Sockets that are not bound yet, and their loops."""
@@ -168,10 +189,10 @@ class Life:
         kernel.ident = str(uuid.uuid4())
         self._sockets = {name: context.socket(zmq.ROUTER) for name in ("shell", "stdin", "control")}
         self._sockets["iopub"] = context.socket(zmq.XPUB)
-        for name, socket in self._sockets.items():
-            socket.linger = 1000
+        for name, made in self._sockets.items():
+            made.linger = 1000
             if name != "iopub":
-                socket.router_handover = 1
+                made.router_handover = 1
         # BARRIER: stock drops output when its reader is slow; held by tests/kernel/test_floods.py.
         self._sockets["iopub"].setsockopt(zmq.XPUB_NODROP, 1)
         self._sockets["iopub"].sndhwm = HIGH_WATER_MARK
@@ -190,16 +211,59 @@ class Life:
         descriptors = Descriptors(*passed)
         self._session.key = order["key"].encode()
         self._move_into(order["working_folder"])
-        for name, socket in self._sockets.items():
-            socket.setsockopt(zmq.USE_FD, getattr(descriptors, name))
-            # The name is only what the socket is called; it listens already.
-            socket.bind(f"ipc://@{name}")
-            socket.setsockopt(zmq.USE_FD, -1)
-        self._sockets["shell"].bind(_OWN_SHELL)
+        self._bind(descriptors)
         self._take_over_streams(descriptors)
+        afterfork.refresh()
+        readers = {"stdout": descriptors.stdout_read, "stderr": descriptors.stderr_read}
+        assert self.kernel.memory is not None
+        out, err = (
+            Printed(self._session, self._publisher, name, reader, FlightRecorder(self.kernel.memory, name))
+            for name, reader in readers.items()
+        )
+        sys.stdout, sys.stderr = out, err
+        self.kernel._stdout, self.kernel._stderr = out, err  # noqa: SLF001  as stock's constructor has it
+        self._open(out, err)
+
+    def begin_again(self, payload: bytes, passed: Sequence[int]) -> None:
+        """As `begin`, for a snapshot that was woken: whatever the agent's memory holds on to stays the same object."""
+        descriptors = Descriptors(*passed)
+        self._agents = left_behind.open_descriptors() - set(passed)
+        self.prepare()
+        self._session.key = json.loads(payload)["key"].encode()
+        self._bind(descriptors)
+        self._take_over_streams(descriptors)
+        out, err = self._printed()
+        assert self.kernel.memory is not None
+        out.move(self._publisher, descriptors.stdout_read, FlightRecorder(self.kernel.memory, "stdout"))
+        err.move(self._publisher, descriptors.stderr_read, FlightRecorder(self.kernel.memory, "stderr"))
+        left_behind.revive_pools()
+        self._open(out, err)
+
+    def _printed(self) -> tuple[Printed, Printed]:
+        kernel: Any = self.kernel
+        return kernel._stdout, kernel._stderr  # noqa: SLF001
+
+    def _bind(self, descriptors: Descriptors) -> None:
+        for name, bound in self._sockets.items():
+            number = getattr(descriptors, name)
+            listening = socket.socket(fileno=number)
+            self._names.add(listening.getsockname())
+            listening.detach()
+            bound.setsockopt(zmq.USE_FD, number)
+            # The name is only what the socket is called; it listens already.
+            bound.bind(f"ipc://@{name}")
+            bound.setsockopt(zmq.USE_FD, -1)
+        self._sockets["shell"].bind(_OWN_SHELL)
+
+    def _open(self, out: Printed, err: Printed) -> None:
+        """Last of all: from here on cells come in."""
+        self._publisher.watch(out)
+        self._publisher.watch(err)
         self._until_subscribed()
         self._publisher.on_first_message(self._sockets["control"], self._open_control)
         self._publisher.start()
+        self._own = left_behind.open_descriptors() - self._agents
+        self._memory_at_start = self._memory_at_start or _anonymous_bytes()
 
     def _move_into(self, folder: str) -> None:
         folder = _as_seen_here(folder)
@@ -227,20 +291,9 @@ class Life:
         os.dup2(descriptors.stderr_write, 2)
         os.close(descriptors.stdout_write)
         os.close(descriptors.stderr_write)
-        afterfork.refresh()
         faulthandler.enable(os.fdopen(last_words, "w", buffering=1, closefd=False), all_threads=False)
-        session = self.kernel.session
-        memory = self.kernel.memory = mmap.mmap(descriptors.recorder, TOTAL_BYTES)
+        self.kernel.memory = mmap.mmap(descriptors.recorder, TOTAL_BYTES)
         os.close(descriptors.recorder)
-        readers = {"stdout": descriptors.stdout_read, "stderr": descriptors.stderr_read}
-        out, err = (
-            Printed(session, self._publisher, name, reader, FlightRecorder(memory, name))
-            for name, reader in readers.items()
-        )
-        self._publisher.watch(out)
-        self._publisher.watch(err)
-        sys.stdout, sys.stderr = out, err
-        self.kernel._stdout, self.kernel._stderr = out, err  # noqa: SLF001  as stock's constructor has it
 
     def _give_sockets(self) -> None:
         kernel: Any = self.kernel
@@ -263,6 +316,7 @@ class Life:
         With it what a debugger needs: a stream to debugpy, a way to our own shell, which modules are not the user's.
         """
         kernel: Any = self.kernel
+        before = left_behind.open_descriptors()
         thread = kernel.control_thread = ControlThread(daemon=True)
         kernel.control_stream = ZMQStream(self._sockets["control"], thread.io_loop)
         kernel.debugpy_stream = ZMQStream(self._context.socket(zmq.STREAM), thread.io_loop)
@@ -277,18 +331,136 @@ class Life:
             thread.io_loop.add_callback(kernel.poll_stopped_queue)
         kernel.control_stream.on_recv(kernel.dispatch_control, copy=False)
         thread.start()
+        self._own |= left_behind.open_descriptors() - before
 
     def _until_subscribed(self) -> None:
         """Not one message may leave before the host listens: it would go nowhere."""
-        socket = self._sockets["iopub"]
-        if not socket.poll(_SUBSCRIBED_TIMEOUT_MS):
+        iopub = self._sockets["iopub"]
+        if not iopub.poll(_SUBSCRIBED_TIMEOUT_MS):
             raise SystemExit("the host does not listen")
-        socket.recv()
+        iopub.recv()
 
     def run(self) -> int:
-        """Serve until told to shut down."""
+        """Serve until told to shut down; in a snapshot that was woken, the same again from the start."""
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        self._loop.make_current()
-        self.kernel.start()
-        self._loop.start()
-        return 0
+        while True:
+            self._loop.make_current()
+            self.kernel.start()
+            order = self._serve()
+            if order is None:
+                return 0
+            self.begin_again(*order)
+
+    def _serve(self) -> tuple[bytes, list[int]] | None:
+        """None at the end; in a snapshot, once it is woken, the order that woke it.
+
+        Forks are made here and not where they are asked for: nothing of a loop lies on the stack of the copy.
+        """
+        while True:
+            self._loop.start()
+            wish, self.kernel.wish = self.kernel.wish, None
+            if wish is None:
+                return None
+            try:
+                order = self._snapshot(wish)
+            except Exception as problem:  # noqa: BLE001  the kernel itself goes on as if nobody had asked
+                wish.answer({"status": "declined", "reason": f"{type(problem).__name__}: {problem}"})
+                continue
+            if order is not None:
+                return order
+
+    def _snapshot(self, wish: SnapshotWish) -> tuple[bytes, list[int]] | None:
+        threads = left_behind.agents_threads((self._publisher.thread, self._control_thread()))
+        if reason := self._why_not(wish, threads):
+            wish.answer({"status": "declined", **reason})
+            return None
+        own = self._own_now()
+        lost = left_behind.told(threads, own, self._loop.asyncio_loop)
+        for stream in self._printed():
+            stream.flush()
+        left_behind.flush_files(own)
+        self._openmp.pause()
+        luck = random.getstate()
+        ends = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        began = time.perf_counter()
+        with self._publisher.still():
+            pid = forking.fork_aside()
+        if pid == 0:
+            return self._sleep(wish.snapshot, ends, own, luck)
+        for end in ends:
+            end.close()
+        wish.answer({"status": "ok", "cost_ms": (time.perf_counter() - began) * 1000, **lost})
+        return None
+
+    def _sleep(
+        self, name: str, ends: tuple[socket.socket, socket.socket], own: set[int], luck: Any
+    ) -> tuple[bytes, list[int]]:
+        try:
+            # Python gives every fork other random numbers; this one goes on where its original was.
+            random.setstate(luck)
+            self._bury()
+            return sleep(name, ends, own)
+        except BaseException:  # noqa: BLE001  a copy must never go on as if it were the kernel
+            os._exit(1)
+
+    def _why_not(self, wish: SnapshotWish, threads: list[threading.Thread]) -> dict[str, Any]:
+        if entering.line() is None:
+            return {"reason": "not offered here"}
+        grown = _anonymous_bytes() - self._memory_at_start + _OWN_FROM_START
+        if grown > wish.most_bytes:
+            reason = f"the kernel's {grown // 2**20} MiB might be needed twice, and there is not that much room"
+            return {"reason": reason, "for_memory": True}
+        if busy := left_behind.at_work(threads):
+            return {"reason": f"thread {busy[0]!r} is at work"}
+        return {}
+
+    def _control_thread(self) -> Any:
+        return getattr(self.kernel, "control_thread", None)
+
+    def _own_now(self) -> set[int]:
+        """With connections that were accepted since, and what threads that print have to the publisher."""
+        own = self._own | self._publisher.descriptors()
+        for descriptor in left_behind.open_descriptors() - own - self._agents:
+            with contextlib.suppress(OSError):
+                one = socket.socket(fileno=descriptor)
+                try:
+                    if one.family == socket.AF_UNIX and one.getsockname() in self._names:
+                        own.add(descriptor)
+                finally:
+                    one.detach()
+        return own
+
+    def _bury(self) -> None:
+        """In a copy, while the numbers of descriptors are still what their owners think: those must never act again."""
+        kernel: Any = self.kernel
+        atexit.unregister(self._publisher.stop)
+        loops = [self._loop, self._publisher.io_loop]
+        if (thread := self._control_thread()) is not None:
+            loops.append(thread.io_loop)
+        for loop in loops:
+            _end_loop(loop)
+        self._buried.append((self._context, self._sockets, self._publisher, kernel.shell_stream, thread, loops))
+        # It has a descriptor of its own, by a number that will soon mean something else.
+        if kernel.memory is not None:
+            kernel.memory.close()
+        kernel.control_thread = kernel.control_stream = kernel.debugpy_stream = None
+        kernel.debug_shell_socket = None
+
+
+def _end_loop(loop: Any) -> None:
+    """Without telling the kernel's tables of what it waited for: those are the original's, and it lives on them."""
+    inner = loop.asyncio_loop
+    with contextlib.suppress(Exception):
+        vars(inner)["_selector"].__dict__["_selector"].close()
+        for end in ("_ssock", "_csock"):
+            os.close(vars(inner)[end].detach())
+    # Or it would close itself, as it thinks, when it is collected.
+    vars(inner)["_closed"] = True
+
+
+def _anonymous_bytes() -> int:
+    with open("/proc/self/status", encoding="ascii", errors="replace") as file:
+        for line in file:
+            if line.startswith("RssAnon:"):
+                return int(line.split()[1]) * 1024
+    return 0

@@ -6,6 +6,7 @@ Text of Python's own streams, and what libraries and child processes write to de
 from __future__ import annotations
 
 import codecs
+import contextlib
 import itertools
 import json
 import os
@@ -37,6 +38,7 @@ _LONE = re.compile("[\ud800-\udfff]")
 _CHILD_LINGER_MS = 3000
 # A host that takes nothing for this long is gone.
 _FLUSH_TIMEOUT_S = 60.0
+_STILL_S = 5.0
 
 
 class Publisher(IOPubThread):
@@ -111,6 +113,31 @@ class Publisher(IOPubThread):
 
         self.io_loop.add_handler(descriptor, look, self.io_loop.READ)
 
+    @contextlib.contextmanager
+    def still(self) -> Iterator[None]:
+        """While the thread stands where it holds no lock.
+
+        Raises:
+            TimeoutError: it is busy sending what nobody takes.
+        """
+        stands, may_go = threading.Event(), threading.Event()
+
+        def stand() -> None:
+            stands.set()
+            may_go.wait(_STILL_S)
+
+        self.schedule(stand)
+        try:
+            if not stands.wait(_STILL_S):
+                raise TimeoutError("output is still on its way")
+            yield
+        finally:
+            may_go.set()
+
+    def descriptors(self) -> set[int]:
+        """Of the sockets by which threads of the agent's have reached it."""
+        return {int(socket.getsockopt(zmq.FD)) for socket in self._event_pipes.values()}
+
     def watch(self, stream: Printed) -> None:
         """Have what is written to the stream's descriptor printed as it comes. Before the thread is started."""
         self.io_loop.add_handler(stream.captured, lambda *_: stream.take_in(), self.io_loop.READ)
@@ -122,6 +149,9 @@ class Printed(OutStream):
     def __init__(self, session: Any, publisher: Publisher, name: str, captured: int, recorder: FlightRecorder) -> None:
         super().__init__(session, publisher, name, watchfd=False)
         self._number = {"stdout": 1, "stderr": 2}[name]
+        self._begin(captured, recorder)
+
+    def _begin(self, captured: int, recorder: FlightRecorder) -> None:
         self.captured = captured
         self._recorder = recorder
         os.set_blocking(captured, False)
@@ -131,6 +161,15 @@ class Printed(OutStream):
         self._room = threading.Condition()
         self._taking_in = threading.Lock()
         self._ready = threading.local()
+
+    def move(self, publisher: Publisher, captured: int, recorder: FlightRecorder) -> None:
+        """To another life of the kernel. The same object: the agent's loggers hold on to it."""
+        self.pub_thread = publisher
+        self._master_pid = os.getpid()
+        self._buffer_lock = threading.RLock()
+        self._flush_pending = self._subprocess_flush_pending = False
+        self._io_loop = publisher.io_loop
+        self._begin(captured, recorder)
 
     def fileno(self) -> int:
         """A real descriptor: what is written there is printed here."""

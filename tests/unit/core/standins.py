@@ -13,9 +13,11 @@ from workbench.contracts.host import (
     CellAddress,
     CellOrder,
     CommandOrder,
+    Copied,
     KernelAddress,
     KernelOrder,
     KernelState,
+    Moved,
     OutputPage,
     SandboxOrder,
     SandboxState,
@@ -35,10 +37,12 @@ from workbench.model.execution import (
     PieceKind,
     QueuedCell,
     Receipt,
+    SnapshotState,
     Text,
     Variable,
 )
-from workbench.model.ids import CellId, MountId, SandboxId
+from workbench.model.ids import CellId, KernelId, MountId, SandboxId
+from workbench.model.session import MAIN_KERNEL
 from workbench.model.tier import Tier
 from workbench.storage.memory import MemorySessionStore
 
@@ -47,11 +51,14 @@ HOST_ENDED = "the workbench host that it lived in has ended"
 
 @dataclass
 class FakeKernel:
-    order: KernelOrder
+    order: KernelOrder | None
+    """None for one that was branched"""
     epoch: int
     lost_before: str
+    snapshots: bool = True
     count: int = 0
     names: dict[str, str] = field(default_factory=dict)
+    kept: list[dict[str, str]] = field(default_factory=list)
 
 
 @dataclass
@@ -59,10 +66,16 @@ class FakeSandbox:
     order: SandboxOrder
     tier: Tier
     gone: str = ""
-    kernel: FakeKernel | None = None
+    kernels: dict[KernelId, FakeKernel] = field(default_factory=dict)
     cells: dict[CellId, CellResult] = field(default_factory=dict)
     running: dict[CellId, str] = field(default_factory=dict)
     waiting: list[CellId] = field(default_factory=list)
+    of: dict[CellId, KernelId] = field(default_factory=dict)
+    """which kernel a cell is for; main, if nobody said"""
+
+    @property
+    def kernel(self) -> FakeKernel | None:
+        return self.kernels.get(MAIN_KERNEL)
 
 
 class FakeHost:
@@ -114,7 +127,7 @@ class FakeHost:
         return found
 
     def _kernel(self, at: KernelAddress) -> FakeKernel:
-        kernel = self._living(at.sandbox).kernel
+        kernel = self._living(at.sandbox).kernels.get(at.kernel)
         if kernel is None:
             raise NotFound("no such kernel")
         return kernel
@@ -157,33 +170,86 @@ class FakeHost:
 
     async def start_kernel(self, order: KernelOrder) -> KernelState:
         await self._asked("start")
-        sandbox = self._living(order.at.sandbox)
-        if sandbox.kernel is None:
+        sandbox, name = self._living(order.at.sandbox), order.at.kernel
+        if name not in sandbox.kernels:
             self.started.append(order)
-            sandbox.kernel = FakeKernel(order=order, epoch=order.epoch, lost_before=order.lost_before)
-        elif sandbox.kernel.order != order:
+            sandbox.kernels[name] = FakeKernel(
+                order=order, epoch=order.epoch, lost_before=order.lost_before, snapshots=order.snapshots
+            )
+        elif sandbox.kernels[name].order != order:
             raise Conflict("another kernel of that name")
-        return self._kernel_state(sandbox)
+        return self._kernel_state(order.at)
 
-    def _kernel_state(self, sandbox: FakeSandbox) -> KernelState:
-        kernel = sandbox.kernel
-        assert kernel is not None
+    def _kernel_state(self, at: KernelAddress) -> KernelState:
+        sandbox, kernel = self.sandboxes[at.sandbox], self.sandboxes[at.sandbox].kernels[at.kernel]
         running = [(cell, True) for cell in sandbox.running] + [(cell, False) for cell in sandbox.waiting]
         queue = tuple(
-            QueuedCell(cell=cell, origin="session", running=runs, for_s=0.0, first_line="") for cell, runs in running
+            QueuedCell(cell=cell, origin="session", running=runs, for_s=0.0, first_line="")
+            for cell, runs in running
+            if sandbox.of.get(cell, MAIN_KERNEL) == at.kernel
         )
-        return KernelState(epoch=kernel.epoch, execution_count=kernel.count, queue=queue)
+        snapshots = SnapshotState(kept=len(kernel.kept), current=bool(kernel.kept))
+        return KernelState(epoch=kernel.epoch, execution_count=kernel.count, queue=queue, snapshots=snapshots)
 
     async def describe_kernel(self, at: KernelAddress) -> KernelState:
         await self._asked("describe kernel")
         self._kernel(at)
-        return self._kernel_state(self.sandboxes[at.sandbox])
+        return self._kernel_state(at)
 
     async def restart_kernel(self, at: KernelAddress) -> KernelState:
         await self._asked("restart")
         kernel = self._kernel(at)
         self._crash(kernel, "the kernel was restarted by request")
-        return self._kernel_state(self.sandboxes[at.sandbox])
+        return self._kernel_state(at)
+
+    async def end_kernel(self, at: KernelAddress) -> None:
+        await self._asked("end kernel")
+        sandbox = self.sandboxes.get(at.sandbox)
+        if sandbox is None or sandbox.kernels.pop(at.kernel, None) is None:
+            return
+        for cell in [one for one in sandbox.running if sandbox.of.get(one, MAIN_KERNEL) == at.kernel]:
+            self._finish(sandbox, cell, Outcome.LOST, Receipt(epoch=1, state=MemoryState.LOST, reason="it was ended"))
+
+    async def set_snapshots(self, at: KernelAddress, *, on: bool) -> None:
+        await self._asked("snapshots")
+        kernel = self._kernel(at)
+        kernel.snapshots = on
+        if not on:
+            kernel.kept.clear()
+
+    async def undo(self, at: KernelAddress, cells: int) -> Moved:
+        await self._asked("undo")
+        kernel = self._kernel(at)
+        if self._kernel_state(at).queue:
+            raise Conflict("a cell runs")
+        if cells > len(kernel.kept):
+            raise Conflict(f"{len(kernel.kept)} are kept")
+        kernel.names = kernel.kept[-cells]
+        del kernel.kept[-cells:]
+        kernel.epoch += 1
+        return Moved(kernel=self._kernel_state(at), not_carried="a thread")
+
+    async def branch(self, at: KernelAddress, branch: KernelId, epoch: int) -> Moved:
+        await self._asked("branch")
+        origin, sandbox = self._kernel(at), self._living(at.sandbox)
+        if branch not in sandbox.kernels:
+            sandbox.kernels[branch] = FakeKernel(
+                order=None, epoch=epoch, lost_before="", snapshots=origin.snapshots, names=dict(origin.names)
+            )
+        self._answered("branch")
+        return Moved(
+            kernel=self._kernel_state(KernelAddress(sandbox=at.sandbox, kernel=branch)), not_carried="a thread"
+        )
+
+    async def copy_into(self, at: KernelAddress, target: KernelAddress) -> Copied:
+        await self._asked("copy")
+        origin = self._kernel(at)
+        if target.sandbox not in self.sandboxes:
+            raise NotFound("no such sandbox", {"sandbox": target.sandbox})
+        carried = {name: value for name, value in origin.names.items() if value != "open"}
+        self._kernel(target).names |= carried
+        left = {name: "an open file" for name in origin.names if name not in carried}
+        return Copied(carried=tuple(sorted(carried)), not_carried=left, files_note="one was left out")
 
     async def interrupt_kernel(self, at: KernelAddress) -> None:
         await self._asked("interrupt")
@@ -203,6 +269,7 @@ class FakeHost:
     def _crash(self, kernel: FakeKernel, reason: str) -> None:
         kernel.epoch += 1
         kernel.names.clear()
+        kernel.kept.clear()
         kernel.count = 0
         kernel.lost_before = reason
 
@@ -224,7 +291,10 @@ class FakeHost:
         cell, code = order.cell.id, order.cell.code
         self.ran.append((order.at.sandbox, code))
         sandbox.running[cell] = code
+        sandbox.of[cell] = order.at.kernel
         kernel.count += 1
+        if kernel.snapshots:
+            kernel.kept.append(dict(kernel.names))
         if code == "die":
             sandbox.gone = "the sandbox ended by itself"
             self._finish(sandbox, cell, Outcome.LOST, Receipt(epoch=kernel.epoch + 1, state=MemoryState.LOST))

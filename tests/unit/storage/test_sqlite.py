@@ -41,7 +41,7 @@ async def test_a_file_of_a_newer_version_is_refused_and_left_as_it_is(tmp_path: 
     with sqlite3.connect(path) as connection:
         connection.execute("PRAGMA user_version = 99")
     connection.close()
-    with pytest.raises(StoreUnavailable, match="version 99 and this program knows 1: upgrade"):
+    with pytest.raises(StoreUnavailable, match="version 99 and this program knows 2: upgrade"):
         await SqliteSessionStore(path).get(SessionId("one"))
 
 
@@ -69,7 +69,7 @@ def test_steps_are_taken_from_where_a_file_is_and_once() -> None:
         migrate(connection, later)
     names = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     assert {"sessions", "more", "even_more"} <= names
-    assert connection.execute("PRAGMA user_version").fetchone() == (2,)
+    assert connection.execute("PRAGMA user_version").fetchone() == (3,)
     connection.close()
 
 
@@ -81,3 +81,21 @@ def test_a_step_that_fails_leaves_the_file_as_it_was() -> None:
     names = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     assert "more" not in names
     connection.close()
+
+
+async def test_records_of_before_there_were_branches_are_families_of_one(tmp_path: Path) -> None:
+    path = tmp_path / "workbench.db"
+    connection = sqlite3.connect(path, isolation_level=None)
+    migrate(connection, MIGRATIONS[:1])
+    connection.execute(
+        "INSERT INTO sessions VALUES ('old', 'local', 'large', '{\"A\": \"b\"}', 'x = 1', '/home/user', 't1', 't2', 'sb-1', 1,"
+        " 7, 'a loss', 0)"
+    )
+    connection.close()
+    store = SqliteSessionStore(path)
+    old = await store.get(SessionId("old"))
+    assert (old.mount, old.principal, old.parent, old.kernel) == ("old", "old", None, "main")
+    assert (old.spec.snapshots, old.unfinished, old.begun, old.epoch, old.last_loss) == (True, False, True, 7, "a loss")
+    assert (old.spec.tier.name, old.spec.env, old.created_at, old.used_at) == ("large", {"A": "b"}, "t1", "t2")
+    assert await store.family(old.mount) == (old,)
+    await store.aclose()

@@ -12,6 +12,7 @@ from workbench.contracts.engine import RunningProcess, SandboxDescription, Sandb
 from workbench.engines import proc
 from workbench.engines.admission import check_alive, check_start
 from workbench.engines.namespace.channel import ChannelClosed, MessageTooLong
+from workbench.engines.namespace.dormant import DormantProcesses
 from workbench.engines.namespace.limits.keeper import Counters
 from workbench.engines.namespace.slot import END_TIMEOUT_S, Slot
 from workbench.engines.pidfd import exited
@@ -23,11 +24,14 @@ from workbench.model.tier import Tier, thread_variables
 from workbench_guest.messages import (
     OWN_NAME,
     Configure,
+    Discard,
     Exited,
     NotStarted,
+    Offered,
     Signal,
     Start,
     Started,
+    Withdrawn,
 )
 
 _START_TIMEOUT_S = 30.0
@@ -62,6 +66,7 @@ class NamespaceSandbox:
         self._unread: list[PipedProcess] = []
         self._pids: dict[str, int] = {}
         """of what runs, as pid 1 counts"""
+        self._dormant = DormantProcesses()
         self._resizing = asyncio.Lock()
         self._gone: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._reason = ""
@@ -78,6 +83,7 @@ class NamespaceSandbox:
             isolated=True,
             limits_by=self._limits_by,
             root_pid=self.slot.pid,
+            snapshots=True,
         )
 
     @property
@@ -126,6 +132,8 @@ class NamespaceSandbox:
                 raise _refusal(told)
             if spec.id in self._running:
                 self._pids[spec.id] = told.pid
+            if spec.snapshot is not None:
+                self._dormant.gone(spec.snapshot)
         except BaseException as problem:
             self._running.pop(spec.id, None)
             pipes.close()
@@ -147,7 +155,15 @@ class NamespaceSandbox:
             raise SandboxUnavailable("the sandbox does not answer", {"step": "start"}) from problem
 
     async def _send_start(self, spec: ProcessSpec, pipes: Pipes, passed: Sequence[int]) -> None:
-        order = Start(process=spec.id, argv=spec.argv, entry=spec.entry, env=spec.env, cwd=spec.cwd)
+        order = Start(
+            process=spec.id,
+            argv=spec.argv,
+            entry=spec.entry,
+            env=spec.env,
+            cwd=spec.cwd,
+            line=spec.may_snapshot,
+            snapshot=spec.snapshot,
+        )
         if spec.entry is None:
             await self.slot.channel.send(order, tuple(pipes.far))
             return
@@ -159,7 +175,7 @@ class NamespaceSandbox:
         finally:
             os.close(payload)
 
-    async def _send(self, message: Signal | Configure) -> None:
+    async def _send(self, message: Signal | Configure | Discard) -> None:
         with contextlib.suppress(ChannelClosed):
             await self.slot.channel.send(message)
 
@@ -212,6 +228,31 @@ class NamespaceSandbox:
                     )
                 )
         return tuple(sorted(found, key=lambda one: -one.for_s))
+
+    @property
+    def snapshots(self) -> frozenset[str]:
+        """As the contract says."""
+        return self._dormant.names
+
+    async def snapshot_offered(self, snapshot: str, within_s: float) -> bool:
+        """As the contract says."""
+        return await self._dormant.wait(snapshot, within_s)
+
+    async def snapshot_bytes(self, snapshot: str) -> int:
+        """As the contract says."""
+        wanted = self._dormant.pid(snapshot)
+        return await asyncio.to_thread(self._private_bytes, wanted) if wanted else 0
+
+    def _private_bytes(self, inside: int) -> int:
+        for pid in proc.tree(self.slot.pid)[1:]:
+            if proc.numbers(pid, "NSpid:")[-1] == inside:
+                return proc.memory(pid).private_bytes
+        return 0
+
+    async def discard(self, snapshot: str) -> None:
+        """As the contract says."""
+        self._dormant.discarded(snapshot)
+        await self._send(Discard(snapshot=snapshot))
 
     async def wait_gone(self) -> str:
         """As the contract says."""
@@ -270,6 +311,11 @@ class NamespaceSandbox:
                             answer.set_result(message)
                     case Exited():
                         self._exited(message)
+                    case Offered():
+                        if not self._dormant.offered(message.snapshot, message.pid):
+                            await self._send(Discard(snapshot=message.snapshot))
+                    case Withdrawn():
+                        self._dormant.gone(message.snapshot)
                     case _:
                         # Nothing else is ever said by pid 1: someone speaks in its place.
                         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
@@ -21,13 +21,14 @@ from workbench.errors import (
 )
 from workbench.host.cells.cell_run import CellRun, Ending, send_interrupts
 from workbench.host.cells.measuring import Cost, Meter
-from workbench.host.cells.memories import Memories, Memory, Patience, Wanted
+from workbench.host.cells.memories import Change, Memories, Memory, Patience, Wanted
 from workbench.host.cells.mount_files import Mount
 from workbench.host.cells.queue import Origin, Ticket, TurnQueue
 from workbench.host.cells.results import cell_result
+from workbench.host.cells.snapshots import Snapshot, SnapshotPolicy, Snapshots
 from workbench.host.cells.tracked import Shelf, State, Tracked
 from workbench.host.cells.words import RESTARTED, Place, how_it_ended
-from workbench.model.execution import Cell, MemoryState, Receipt, Variable
+from workbench.model.execution import Cell, Receipt, SnapshotState, Variable
 from workbench.model.ids import new_cell_id
 from workbench.model.process import ProcessExit
 from workbench.wire import kernels as wire
@@ -40,6 +41,7 @@ _NEVER_BEGAN = "the kernel was restarted before it began; send it again"
 _VARIABLES_S = 30.0
 _ATTACH_S = 30.0
 _THREADS_S = 5.0
+_TURN_S = 30.0
 # For cells to write their results down when the sandbox closes.
 _CLOSE_S = 30.0
 
@@ -61,7 +63,9 @@ class HostedKernel:
         mount: Mount,
         meter: Meter,
         place: Place,
+        policy: SnapshotPolicy,
         patience: Patience | None = None,
+        source: Snapshot | None = None,
     ) -> None:
         self.wanted = wanted
         self._shelf = shelf
@@ -74,12 +78,15 @@ class HostedKernel:
         self._run: tuple[Memory, CellRun] | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
         self._interrupting: asyncio.Task[None] | None = None
+        self.snapshots = Snapshots(sandbox, wanted.kernel, meter, policy, on=wanted.snapshots)
         self.memories = Memories(
             sandbox=sandbox,
             launcher=launcher,
             wanted=wanted,
             epoch=epoch,
             lost_before=lost_before,
+            snapshots=self.snapshots,
+            source=source,
             on_lost=self._memory_lost,
             patience=self._patience,
         )
@@ -94,6 +101,7 @@ class HostedKernel:
             execution_count=memory.execution_count if memory else 0,
             queue=self._queue.report(),
             start_up_error=memory.start_up_error if memory else "",
+            snapshots=self.snapshots.state(memory.cells if memory else -1),
         )
 
     def submit(self, tracked: Tracked) -> None:
@@ -115,6 +123,7 @@ class HostedKernel:
         try:
             async with self._queue.turn(ticket):
                 await self._take_turn(tracked, cell, ticket)
+                self._keep_memory(after=ticket)
         except WorkbenchError as problem:
             tracked.fail(problem)
         except asyncio.CancelledError:
@@ -130,10 +139,11 @@ class HostedKernel:
     async def _take_turn(self, tracked: Tracked, cell: Cell, ticket: Ticket) -> None:
         tried_before = False
         while True:
-            memory = await ticket.unless_refused(self.memories.ready())
+            memory = await ticket.unless_refused(self._ready_with_snapshot())
             measured = await ticket.unless_refused(self._meter.start())
             if self.memories.current is not memory:
                 continue
+            kept = self.snapshots.state(memory.cells)
             # Nothing may come between: from here on it can begin, and cannot be taken out of the queue.
             ticket.begin()
             tracked.state = State.RUNNING
@@ -147,40 +157,66 @@ class HostedKernel:
             ticket.wait_again()
             tracked.state = State.WAITING
         cost = await measured.stop()
-        receipt = self._receipt(memory, ending, cost)
+        change = await self.memories.settled() if ending.lost else memory.change
+        receipt = self._receipt(memory, ending, change, cost, kept)
         await tracked.output.keep_whole(self._mount)
-        tracked.end(cell_result(cell, ending, receipt, tracked.output, self._place))
+        tracked.end(cell_result(cell, ending, receipt, tracked.output, self._place, change.restored))
+
+    async def _ready_with_snapshot(self) -> Memory:
+        """A memory that came back, or whose start-up code has run, is kept before anything can happen to it."""
+        memory = await self.memories.ready()
+        if memory.cells or self.wanted.start_up:
+            await self.snapshots.take(memory.kernel, memory.cells, memory.execution_count)
+        return memory
+
+    def _keep_memory(self, after: Ticket) -> None:
+        """Between this turn and the next, while the agent thinks."""
+        ticket = Ticket(new_cell_id(), Origin.HOST, "")
+        self._queue.follow(ticket, after)
+        self._own(self._keep(ticket), "snapshot")
+
+    async def _keep(self, ticket: Ticket) -> None:
+        try:
+            if (memory := self.memories.current) is not None:
+                await self.snapshots.take(memory.kernel, memory.cells, memory.execution_count)
+        finally:
+            self._queue.leave(ticket)
 
     async def _run_in(self, memory: Memory, cell: Cell, tracked: Tracked) -> Ending:
         for piece in self.memories.take_left_over():
             tracked.output.add(piece)
         run = CellRun(memory.kernel, cell, tracked.output.add, self._patience.ladder)
         self._run = (memory, run)
+        watching = asyncio.create_task(self.snapshots.watch(), name=f"memory during {cell.id}")
         try:
             ending = await run.run()
         finally:
             self._run = None
+            watching.cancel()
+            await asyncio.wait([watching])
         memory.was_used = memory.was_used or ending.began is not None
+        memory.cells += not ending.lost
         if ending.lost:
             self.memories.lost(memory, ending.lost, ending.exit)
         return ending
 
-    def _receipt(self, memory: Memory, ending: Ending, cost: Cost) -> Receipt:
+    def _receipt(self, memory: Memory, ending: Ending, change: Change, cost: Cost, kept: SnapshotState) -> Receipt:
         counted = ending.finished or ending.began
         if counted is not None:
             memory.execution_count = counted.execution_count
         finished = ending.finished
         # A memory that went with this cell is told by this receipt, with the epoch of the next; else one that went
         # before it is, by the first receipt of the memory that followed.
-        reason, epoch = (ending.lost, self.memories.epoch) if ending.lost else (memory.lost_before, memory.epoch)
+        epoch = self.memories.epoch if ending.lost else memory.epoch
         if ending.lost:
             self.memories.told()
-        memory.lost_before = ""
+        memory.change = Change()
         return Receipt(
             epoch=epoch,
             execution_count=memory.execution_count,
-            state=MemoryState.LOST if reason else MemoryState.INTACT,
-            reason=reason,
+            state=change.state,
+            reason=change.reason,
+            snapshot=kept,
             added=finished.names.added if finished else (),
             removed=finished.names.removed if finished else (),
             rebound=finished.names.rebound if finished else (),
@@ -239,6 +275,58 @@ class HostedKernel:
         finally:
             self._interrupting = None
 
+    async def undo(self, cells: int) -> str:
+        """Back over so many; what could not be carried.
+
+        Raises:
+            Conflict: a cell runs, or so many are not kept; nothing changed.
+            KernelUnavailable: it cannot be had; nothing changed.
+        """
+        running = self._queue.running
+        if running is not None and running.origin is not Origin.HOST:
+            raise Conflict(f"cell {running.cell} is running: wait for it or interrupt it, then undo")
+        self._refuse_all("its kernel went back to an earlier memory before it began; send it again")
+        return await asyncio.shield(self._own(self._in_turn(lambda memory: self._undo(memory, cells)), "undo"))
+
+    async def _undo(self, memory: Memory, cells: int) -> str:
+        target = memory.cells - cells
+        source = self.snapshots.before(target)
+        empty = target == 0 and not self.wanted.start_up
+        if source is None and not empty:
+            raise Conflict(_how_far(self.snapshots, memory.cells), {"cells": str(cells)})
+        memory = await self.memories.go_back(source)
+        await self.snapshots.take(memory.kernel, memory.cells, memory.execution_count)
+        return source.not_carried if source else ""
+
+    async def branch(self, wait_s: float) -> Snapshot:
+        """A copy of the memory, for the caller to start or to discard.
+
+        Raises:
+            Conflict: this kernel cannot be copied.
+            KernelUnavailable: its turn did not come in time, or there is no kernel.
+        """
+        return await asyncio.shield(self._own(self._in_turn(self._copied, wait_s), "branch"))
+
+    async def _copied(self, memory: Memory) -> Snapshot:
+        made = await self.snapshots.copy(memory.kernel, memory.cells, memory.execution_count)
+        if not isinstance(made, Snapshot):
+            raise Conflict(f"this kernel cannot be branched: {made.declined}", {"kernel": self.wanted.kernel})
+        return made
+
+    async def _in_turn(self, work: Callable[[Memory], Awaitable[T]], wait_s: float = _TURN_S) -> T:
+        ticket = Ticket(new_cell_id(), Origin.HOST, "")
+        self._queue.join(ticket)
+        waiting = asyncio.get_running_loop().call_later(wait_s, self._too_late, ticket, wait_s)
+        try:
+            async with self._queue.turn(ticket):
+                memory = await ticket.unless_refused(self.memories.ready())
+                ticket.begin()
+                return await work(memory)
+        except KernelGone as gone:
+            raise KernelUnavailable(f"{how_it_ended(gone.exit)}; ask again") from gone
+        finally:
+            waiting.cancel()
+
     async def variables(self, most: int, wait_s: float) -> tuple[Variable, ...]:
         """In its turn.
 
@@ -249,21 +337,14 @@ class HostedKernel:
         return await asyncio.shield(self._own(self._variables(most, wait_s), "variables"))
 
     async def _variables(self, most: int, wait_s: float) -> tuple[Variable, ...]:
-        ticket = Ticket(new_cell_id(), Origin.HOST, "")
-        self._queue.join(ticket)
-        waiting = asyncio.get_running_loop().call_later(wait_s, self._too_late, ticket, wait_s)
+        async def ask(memory: Memory) -> tuple[Variable, ...]:
+            async with asyncio.timeout(_VARIABLES_S):
+                return await memory.kernel.variables(most)
+
         try:
-            async with self._queue.turn(ticket):
-                memory = await ticket.unless_refused(self.memories.ready())
-                ticket.begin()
-                async with asyncio.timeout(_VARIABLES_S):
-                    return await memory.kernel.variables(most)
-        except KernelGone as gone:
-            raise KernelUnavailable(f"{how_it_ended(gone.exit)}; ask again") from gone
+            return await self._in_turn(ask, wait_s)
         except TimeoutError:
             raise KernelUnavailable(f"the kernel did not tell its variables in {_VARIABLES_S:g} s") from None
-        finally:
-            waiting.cancel()
 
     def _too_late(self, ticket: Ticket, wait_s: float) -> None:
         if ticket.is_running:
@@ -310,6 +391,9 @@ class HostedKernel:
             memory.was_used = True
             ticket.begin()
             yield
+            if self.memories.current is memory:
+                memory.cells += 1
+                self._keep_memory(after=ticket)
 
     def _memory_lost(self, memory: Memory, reason: str, end: ProcessExit | None) -> None:
         if self._run is not None and self._run[0] is memory:
@@ -350,6 +434,14 @@ class HostedKernel:
         self._tasks.discard(task)
         if not task.cancelled():
             task.exception()  # told to whoever waits; nobody may
+
+
+def _how_far(snapshots: Snapshots, cells: int) -> str:
+    far = snapshots.reachable(cells)
+    if far:
+        return f"undo can go back over {' or '.join(map(str, far))} cells now; so many are kept"
+    why = snapshots.state(cells).reason
+    return f"nothing to go back to is kept{f': {why}' if why else ''}"
 
 
 def _not_begun(ending: Ending) -> WorkbenchError:

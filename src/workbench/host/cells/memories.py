@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections.abc import Callable, Coroutine
@@ -13,8 +14,9 @@ from workbench.contracts.kernel import Kernel, KernelLauncher, KernelStart
 from workbench.errors import KernelUnavailable, SandboxUnavailable, WorkbenchError
 from workbench.host.cells.cell_run import CellRun, Ladder, close_kernel
 from workbench.host.cells.recorder import plain_error
-from workbench.host.cells.words import how_it_ended
-from workbench.model.execution import Cell, CellError, Outcome, Piece
+from workbench.host.cells.snapshots import Snapshot, Snapshots
+from workbench.host.cells.words import Restored, how_it_ended, restored_words
+from workbench.model.execution import Cell, CellError, MemoryState, Outcome, Piece
 from workbench.model.ids import KernelId, new_cell_id
 from workbench.model.process import ProcessExit
 
@@ -32,7 +34,19 @@ class Patience:
     pause_s: float = 0.5
     settled_s: float = 5.0
     """a kernel that nobody used and that ended sooner than this has ended at once"""
+    settle_s: float = 20.0
+    """for a lost memory to be restored, before the cell that lost it is told"""
     ladder: Ladder = field(default_factory=Ladder)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """What became of the memory before."""
+
+    state: MemoryState = MemoryState.INTACT
+    reason: str = ""
+    restored: Restored | None = None
+    """for a memory that came back"""
 
 
 @dataclass(slots=True, eq=False)
@@ -42,9 +56,11 @@ class Memory:
     kernel: Kernel
     start_up_error: str
     epoch: int = 0
-    lost_before: str = ""
-    """why the memory before it is gone, until a receipt has told it"""
+    change: Change = field(default_factory=Change)
+    """how it differs from what the last receipt told of, until a receipt has told it"""
     execution_count: int = 0
+    cells: int = 0
+    """that it has seen; a snapshot's go on counting where they were"""
     was_used: bool = False
     ready_at: float = field(default_factory=time.monotonic)
 
@@ -56,6 +72,7 @@ class Wanted:
     kernel: KernelId
     working_folder: str
     start_up: str
+    snapshots: bool = True
 
 
 class Memories:
@@ -69,6 +86,8 @@ class Memories:
         wanted: Wanted,
         epoch: int,
         lost_before: str,
+        snapshots: Snapshots,
+        source: Snapshot | None,
         on_lost: Callable[[Memory, str, ProcessExit | None], None],
         patience: Patience,
     ) -> None:
@@ -77,9 +96,14 @@ class Memories:
         self._wanted = wanted
         self._on_lost = on_lost
         self._patience = patience
-        self._lost_before = lost_before
+        self._snapshots = snapshots
+        self._source = source
+        """what the next memory comes from; None is a new one"""
+        self._change = Change(state=MemoryState.LOST, reason=lost_before) if lost_before else Change()
         self._generation = 0
         self._ended_at_once = 0
+        self._cells = 0
+        """that the memory had seen which is being replaced"""
         self._problem: WorkbenchError | None = None
         self._starting: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -137,15 +161,14 @@ class Memories:
             self._starting = None
 
     async def _launch(self) -> Memory:
-        self._generation += 1
-        start = KernelStart(
-            id=self._wanted.kernel, generation=self._generation, working_folder=self._wanted.working_folder
-        )
-        try:
-            async with asyncio.timeout(self._patience.start_s):
-                kernel = await self._launcher.start(self._sandbox, start)
-        except TimeoutError:
-            raise KernelUnavailable(f"the kernel did not come up in {self._patience.start_s:g} s") from None
+        if self._source is not None:
+            source, self._source = self._source, None
+            try:
+                return await self._wake(source)
+            except KernelUnavailable as problem:
+                _log.warning("kernel %s: %s", self._wanted.kernel, problem.message)
+                self._cannot_restore(problem)
+        kernel = await self._start_kernel()
         try:
             self.starting_kernel = kernel
             return Memory(kernel, await self._start_up(kernel))
@@ -154,6 +177,43 @@ class Memories:
             raise
         finally:
             self.starting_kernel = None
+
+    async def _start_kernel(self, snapshot: Snapshot | None = None) -> Kernel:
+        self._generation += 1
+        start = KernelStart(
+            id=self._wanted.kernel,
+            generation=self._generation,
+            working_folder=self._wanted.working_folder,
+            snapshot=snapshot.name if snapshot else None,
+        )
+        try:
+            async with asyncio.timeout(self._patience.start_s):
+                return await self._launcher.start(self._sandbox, start)
+        except TimeoutError:
+            raise KernelUnavailable(f"the kernel did not come up in {self._patience.start_s:g} s") from None
+
+    async def _wake(self, source: Snapshot) -> Memory:
+        """Nothing is run: the memory is as it was when its cells had ended."""
+        # No snapshot any more, whatever comes of it.
+        self._snapshots.taken(source)
+        kernel = await self._start_kernel(source)
+        memory = Memory(kernel, "", execution_count=source.execution_count, cells=source.cells)
+        if self._change.state is MemoryState.LOST:
+            restored = Restored(
+                cells_lost=max(0, self._cells - source.cells),
+                execution_count=source.execution_count,
+                not_carried=source.not_carried,
+            )
+            reason = f"{self._change.reason}; {restored_words(restored)}"
+            self._change = Change(state=MemoryState.RESTORED, reason=reason, restored=restored)
+        return memory
+
+    def _cannot_restore(self, problem: WorkbenchError) -> None:
+        if self._change.state is not MemoryState.INTACT:
+            self._change = Change(state=MemoryState.LOST, reason=f"{self._change.reason}; {problem.message}")
+        else:
+            self._change = Change(state=MemoryState.LOST, reason=problem.message)
+        self._own(self._snapshots.drop_all())
 
     async def _start_up(self, kernel: Kernel) -> str:
         """What the start-up code raised.
@@ -187,8 +247,8 @@ class Memories:
         return f"{errors[-1].name}: {errors[-1].message}"[:_TOLD_OF_AN_ERROR] if errors else "it failed"
 
     def _adopt(self, memory: Memory) -> None:
-        memory.epoch, memory.lost_before = self.epoch, self._lost_before
-        self._lost_before = ""
+        memory.epoch, memory.change = self.epoch, self._change
+        self._change = Change()
         self.current = memory
         self._own(self._until_it_ends(memory))
 
@@ -196,13 +256,19 @@ class Memories:
         end = await memory.kernel.wait()
         self.lost(memory, how_it_ended(end), end)
 
-    def lost(self, memory: Memory, reason: str, end: ProcessExit | None = None) -> None:
+    def lost(
+        self, memory: Memory, reason: str, end: ProcessExit | None = None, *, restore: bool = True
+    ) -> None:
         """It ended, or must: the next one is started in the background. Nothing happens if that is known."""
         if self.current is not memory:
             return
         self.current = None
         self.epoch += 1
-        self._lost_before = _joined(memory.lost_before, reason)
+        self._change = Change(state=MemoryState.LOST, reason=_joined(memory.change.reason, reason))
+        self._cells = memory.cells
+        self._source = self._snapshots.newest() if restore else None
+        if not restore:
+            self._own(self._snapshots.drop_all())
         self._left_over += memory.kernel.left_over()
         self._on_lost(memory, reason, end)
         self._own(close_kernel(memory.kernel, self._patience.ladder.close_s))
@@ -221,20 +287,56 @@ class Memories:
 
     def told(self) -> None:
         """A receipt has told every loss up to the present epoch."""
-        self._lost_before = ""
+        self._change = Change()
         if self.current is not None:
-            self.current.lost_before = ""
+            self.current.change = Change()
+
+    async def settled(self) -> Change:
+        """After a loss: what became of it, once the next memory is there or cannot be had."""
+        with contextlib.suppress(WorkbenchError, TimeoutError):
+            async with asyncio.timeout(self._patience.settle_s):
+                return (await self.ready()).change
+        return self._change
 
     async def replace(self, reason: str) -> None:
         """A new memory by request. One that is just being started is started anew."""
+        await self._give_up_starting()
+        if self.current is not None:
+            self.current.was_used = True
+            self.lost(self.current, reason, restore=False)
+        elif self._starting is None:
+            self._source = None
+            self._own(self._snapshots.drop_all())
+            self._begin(self._patience.tries)
+
+    async def go_back(self, source: Snapshot | None) -> Memory:
+        """To the memory of a snapshot, or to an empty one. Nobody is told of it as of a loss: it was asked for.
+
+        Raises:
+            KernelUnavailable: it cannot be had; the present memory is what it was.
+        """
+        before = self.current
+        assert before is not None
+        if source is None:
+            memory = Memory(await self._start_kernel(), "")
+            await self._snapshots.drop_all()
+        else:
+            memory = await self._wake(source)
+            await self._snapshots.drop_after(source.cells)
+        if self.current is not before:
+            self._own(close_kernel(memory.kernel, self._patience.ladder.close_s))
+            raise KernelUnavailable("the kernel ended meanwhile")
+        self._left_over += before.kernel.left_over()
+        self._own(close_kernel(before.kernel, self._patience.ladder.close_s))
+        self.epoch += 1
+        memory.was_used = True
+        self._adopt(memory)
+        return memory
+
+    async def _give_up_starting(self) -> None:
         if (starting := self._starting) is not None:
             starting.cancel()
             await asyncio.wait([starting])
-        if self.current is not None:
-            self.current.was_used = True
-            self.lost(self.current, reason)
-        elif self._starting is None:
-            self._begin(self._patience.tries)
 
     def close(self) -> None:
         """Start no more."""
@@ -243,9 +345,7 @@ class Memories:
     async def aclose(self) -> None:
         """End the present one. May be called twice."""
         self.close()
-        if (starting := self._starting) is not None:
-            starting.cancel()
-            await asyncio.wait([starting])
+        await self._give_up_starting()
         if self.current is not None:
             self.lost(self.current, "the sandbox is being closed")
         if self._tasks:

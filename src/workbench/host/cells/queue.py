@@ -121,6 +121,13 @@ class TurnQueue:
         finally:
             self.leave(ticket)
 
+    def follow(self, ticket: Ticket, after: Ticket) -> None:
+        """`after` is over and this one has its turn, before all that wait. Its owner lets it leave."""
+        self._tickets[self._tickets.index(after)] = ticket
+        ticket.granted.set()
+        ticket.begin()
+        after.over.set()
+
     def leave(self, ticket: Ticket) -> None:
         """Make room for the next. May be called twice."""
         if ticket in self._tickets:

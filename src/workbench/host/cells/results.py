@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from workbench.host.cells.cell_run import Ending
 from workbench.host.cells.recorder import Recorder
-from workbench.host.cells.words import Place, command_explanation, explanation
+from workbench.host.cells.words import Place, Restored, command_explanation, explanation
 from workbench.model.execution import Cell, CellResult, Command, CommandResult, Outcome, Receipt
 from workbench.model.process import ProcessExit
 
 _INCOMPLETE = "The kernel did not say that its output is complete; what was printed last may be missing."
 
 
-def cell_result(cell: Cell, ending: Ending, receipt: Receipt, output: Recorder, place: Place) -> CellResult:
+def cell_result(
+    cell: Cell, ending: Ending, receipt: Receipt, output: Recorder, place: Place, restored: Restored | None
+) -> CellResult:
     """Of a cell that began."""
-    words = explanation(ending.outcome, cell.limit_s, ending.lost, place, ending.exit)
+    words = explanation(ending.outcome, cell.limit_s, ending.lost, place, ending.exit, restored)
     if ending.finished is not None and ending.finished.output_incomplete:
         words = f"{words} {_INCOMPLETE}".strip()
     return CellResult(

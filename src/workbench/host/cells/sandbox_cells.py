@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,6 +19,7 @@ from workbench.host.cells.measuring import Meter
 from workbench.host.cells.memories import Patience, Wanted
 from workbench.host.cells.mount_files import Mount
 from workbench.host.cells.recorder import Recorder
+from workbench.host.cells.snapshots import Snapshot, SnapshotPolicy
 from workbench.host.cells.tracked import Shelf, State, Tracked
 from workbench.host.cells.words import Place
 from workbench.host.waits import MAX_WAIT_S, bounded
@@ -36,6 +38,7 @@ class CellOptions(NamedTuple):
     spool: Path
     spool_max_bytes: int
     limit_max_s: float
+    policy: SnapshotPolicy = SnapshotPolicy()
     patience: Patience = Patience()
     grace: Grace = Grace()
 
@@ -84,28 +87,76 @@ class SandboxCells:
         """A kernel; the same request again gives the same one, whatever its epoch is by now."""
         self._check_living()
         wanted = Wanted(
-            kernel=kernel_id(request.kernel), working_folder=request.working_folder, start_up=request.start_up
+            kernel=kernel_id(request.kernel),
+            working_folder=request.working_folder,
+            start_up=request.start_up,
+            snapshots=request.snapshots,
         )
         kernel = self._kernels.get(wanted.kernel)
         if kernel is None:
             # The same bounds as for any other cell.
             Cell(id=cell_id("start-up"), code=request.start_up).checked(most_s=float("inf"))
-            kernel = self._kernels[wanted.kernel] = HostedKernel(
-                sandbox=self._sandbox,
-                launcher=self._options.launcher,
-                wanted=wanted,
-                epoch=request.epoch,
-                lost_before=request.lost_before,
-                shelf=self._shelf,
-                mount=self._mount,
-                meter=self._meter,
-                place=self._place(request.start_up),
-                patience=self._options.patience,
-            )
-        elif kernel.wanted != wanted:
+            kernel = self._add(wanted, request.epoch, request.lost_before)
+        elif replace(kernel.wanted, snapshots=wanted.snapshots) != wanted:
             raise Conflict(f"there is another kernel {wanted.kernel} already", {"kernel": wanted.kernel})
         await self._until_ready(kernel)
         return kernel.report(self._id)
+
+    def _add(self, wanted: Wanted, epoch: int, lost_before: str = "", source: Snapshot | None = None) -> HostedKernel:
+        kernel = self._kernels[wanted.kernel] = HostedKernel(
+            sandbox=self._sandbox,
+            launcher=self._options.launcher,
+            wanted=wanted,
+            epoch=epoch,
+            lost_before=lost_before,
+            shelf=self._shelf,
+            mount=self._mount,
+            meter=self._meter,
+            place=self._place(wanted.start_up),
+            policy=self._options.policy,
+            patience=self._options.patience,
+            source=source,
+        )
+        return kernel
+
+    async def end_kernel(self, request: wire.EndKernel) -> None:
+        """This one alone."""
+        kernel = self._kernels.pop(KernelId(request.kernel), None)
+        if kernel is not None:
+            await kernel.aclose()
+
+    async def set_snapshots(self, request: wire.SetSnapshots) -> None:
+        """From the next cell on, or none from now on."""
+        await self._kernel(request.kernel).snapshots.switch(on=request.on)
+
+    async def undo(self, request: wire.UndoCells) -> wire.UndoReport:
+        """Back to an earlier memory."""
+        if request.cells < 1:
+            raise InvalidRequest(f"undo goes back over 1 cell or more, not {request.cells}")
+        kernel = self._kernel(request.kernel)
+        not_carried = await kernel.undo(request.cells)
+        return wire.UndoReport(kernel=kernel.report(self._id), not_carried=not_carried)
+
+    async def branch(self, request: wire.BranchKernel) -> wire.BranchReport:
+        """A second kernel, from the memory of the first."""
+        parent, name = self._kernel(request.kernel), kernel_id(request.branch)
+        not_carried = ""
+        branch = self._kernels.get(name)
+        if branch is None:
+            source = await parent.branch(bounded(request.wait_s))
+            # Whoever asked for the same meanwhile was first.
+            branch = self._kernels.get(name)
+            if branch is not None:
+                await self._sandbox.discard(source.name)
+            else:
+                not_carried = source.not_carried
+                branch = self._add(replace(parent.wanted, kernel=name), request.epoch, source=source)
+        try:
+            await self._until_ready(branch)
+        except BaseException:
+            await self.end_kernel(wire.EndKernel(sandbox=self._id, kernel=name))
+            raise
+        return wire.BranchReport(kernel=branch.report(self._id), not_carried=not_carried)
 
     async def _until_ready(self, kernel: HostedKernel) -> None:
         """Or for as long as a request may take: start-up code may run longer, and cells wait for it."""

@@ -24,6 +24,24 @@ class Place:
     """the longest limit that may be asked for"""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restored:
+    """A memory that came back."""
+
+    cells_lost: int
+    """that had ended well and are lost all the same, because no snapshot could be taken after them"""
+    execution_count: int
+    """of the last cell that it remembers"""
+    not_carried: str
+
+
+def restored_words(restored: Restored) -> str:
+    """In a clause, for a receipt."""
+    since = f", without the {restored.cells_lost} last cells before it" if restored.cells_lost else ""
+    lost = f"; not carried: {restored.not_carried}" if restored.not_carried else ""
+    return f"its memory was restored from a snapshot{since}{lost}"
+
+
 def how_it_ended(end: ProcessExit) -> str:
     """Why the kernel is gone, in a clause."""
     if end.lost:
@@ -43,22 +61,43 @@ def signal_words(number: int) -> str:
         return "unknown"
 
 
+def after_a_restore(restored: Restored, end: ProcessExit | None) -> str:
+    """What is as it was, what is not, and what to do next."""
+    if restored.cells_lost:
+        upto = f"as they were after cell [{restored.execution_count}]" if restored.execution_count else "empty"
+        kept = (
+            f"Variables are {upto}: what {restored.cells_lost} cells before this one did to them is lost too, "
+            "because no snapshot could be taken since."
+        )
+    else:
+        kept = "Variables are as they were before this cell."
+    lost = f" Could not be carried: {restored.not_carried}." if restored.not_carried else ""
+    return f"{kept}{lost} Files are as the cell left them. Nothing was run again.{_advice(end)}"
+
+
+def _advice(end: ProcessExit | None) -> str:
+    if end is not None and Limit.MEMORY in end.limits:
+        return " Work on less at once, free what is not needed, or use a larger tier."
+    return ""
+
+
 def after_a_loss(place: Place, end: ProcessExit | None) -> str:
     """What is gone, what is left, and what to do next."""
     if end is not None and end.lost:
         files = "/mnt/files is kept" if place.files_kept else "so is /mnt/files, which was made for it"
         return f"Variables, /home/user and /tmp are gone; {files}. The next call starts a new sandbox."
     start_up = " The session's start-up code is run in it first." if place.has_start_up else ""
-    advice = ""
-    if end is not None and Limit.MEMORY in end.limits:
-        advice = " Work on less at once, free what is not needed, or use a larger tier."
     kept = "Variables are gone; files in /home/user and /mnt/files are still there."
-    return f"{kept} {_NEW_KERNEL}{start_up}{advice}"
+    return f"{kept} {_NEW_KERNEL}{start_up}{_advice(end)}"
 
 
-def explanation(outcome: Outcome, limit_s: float, lost: str, place: Place, end: ProcessExit | None) -> str:
+def explanation(
+    outcome: Outcome, limit_s: float, lost: str, place: Place, end: ProcessExit | None, restored: Restored | None = None
+) -> str:
     """For a cell whose end its own code did not decide; `lost` is why its memory is gone, if it is."""
-    after = after_a_loss(place, end) if lost else "Variables keep the values that they had at that moment."
+    after = "Variables keep the values that they had at that moment."
+    if lost:
+        after = after_a_restore(restored, end) if restored else after_a_loss(place, end)
     match outcome:
         case Outcome.TIMED_OUT:
             what = f"The cell ran longer than its limit of {limit_s:g} s"

@@ -1,0 +1,239 @@
+"""The snapshots of one kernel: when one is taken, how many are kept, and which is what a loss or an undo goes back to.
+
+The policy is in SPECIFICATION.md. What it weighs: memory, because a page that the kernel changes is there twice from
+then on; time, because the kernel stands still; threads, because a copy has none of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+import time
+from dataclasses import dataclass, field
+
+from workbench.contracts.engine import Sandbox
+from workbench.contracts.kernel import Kernel, KernelGone, SnapshotAnswer
+from workbench.errors import KernelUnavailable, WorkbenchError
+from workbench.host.cells.measuring import Meter
+from workbench.model.execution import SnapshotState
+from workbench.model.ids import KernelId
+from workbench.model.tier import tier_named
+
+_log = logging.getLogger(__name__)
+_OFF = "switched off for this session"
+_NOT_OFFERED = "the engine has no snapshots"
+_MIB = 1024 * 1024
+_ANY_ROOM = 2**62
+_names = itertools.count(1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SnapshotPolicy:
+    """What is affordable."""
+
+    kept: int = 4
+    """the newest is for a loss, the others are for undo"""
+    memory_share: float = 0.8
+    """of the tier's memory: what is in use and what the kernel has, which could be needed twice, must fit into it"""
+    cheap_s: float = 0.05
+    """one that takes the kernel no longer than this is always affordable"""
+    time_share: float = 0.1
+    """of the time since the last one: what a dearer one may take"""
+    older_go_at: float = 0.85
+    """of the tier's memory: above it the older ones are given up while a cell runs"""
+    newest_goes_at: float = 0.92
+    """above it the newest is given up too, if that frees enough"""
+    enough: float = 0.04
+    """of the tier's memory"""
+    look_s: float = 0.05
+    """how often a running cell's memory is looked at"""
+    offer_s: float = 10.0
+    """until a copy that was made has gone to sleep"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """One of them."""
+
+    name: str
+    cells: int
+    """how many cells its memory had seen"""
+    execution_count: int
+    cost_s: float
+    not_carried: str
+    at: float = field(default_factory=time.monotonic)
+
+
+class Snapshots:
+    """Owned by a hosted kernel. Every call is made in the kernel's turn, but for those that only look or drop."""
+
+    def __init__(
+        self, sandbox: Sandbox, kernel: KernelId, meter: Meter, policy: SnapshotPolicy, *, on: bool
+    ) -> None:
+        self._sandbox = sandbox
+        self._kernel = kernel
+        self._meter = meter
+        self._policy = policy
+        self._on = on
+        self._kept: list[Snapshot] = []
+        self._declined = ""
+        self._last = 0.0, 0.0
+        """when the last one was taken, and how long it took"""
+
+    def _there(self) -> list[Snapshot]:
+        """Oldest first. Whoever ended one of them, an agent or the kernel when memory ran out, it is not told of."""
+        alive = self._sandbox.snapshots
+        self._kept = [one for one in self._kept if one.name in alive]
+        return self._kept
+
+    def state(self, cells: int) -> SnapshotState:
+        """For a memory that has seen so many cells."""
+        there = self._there()
+        newest = there[-1] if there else None
+        current = newest is not None and newest.cells == cells
+        return SnapshotState(
+            kept=len(there),
+            current=current,
+            cost_s=newest.cost_s if newest else 0.0,
+            reason="" if current else self._why_none(cells),
+        )
+
+    def _why_none(self, cells: int) -> str:
+        if not self._sandbox.description.snapshots:
+            return _NOT_OFFERED
+        if not self._on:
+            return _OFF
+        return self._declined or ("nothing has run yet" if cells == 0 else "not taken yet")
+
+    def newest(self) -> Snapshot | None:
+        """What a loss is restored from."""
+        there = self._there()
+        return there[-1] if there else None
+
+    def before(self, cells: int) -> Snapshot | None:
+        """The one of the memory that had seen so many cells."""
+        return next((one for one in reversed(self._there()) if one.cells == cells), None)
+
+    def reachable(self, cells: int) -> list[int]:
+        """Over how many cells one can go back from a memory that has seen so many."""
+        return sorted({cells - one.cells for one in self._there() if one.cells < cells})
+
+    async def take(self, kernel: Kernel, cells: int, execution_count: int) -> None:
+        """Of the memory as it is, if there is none and it is affordable. Never raises."""
+        newest = self.newest()
+        if newest is not None and newest.cells == cells:
+            return
+        self._declined = ""
+        if not self._on or not self._sandbox.description.snapshots:
+            return
+        try:
+            if not self._declined_for_time():
+                await self._try(kernel, cells, execution_count)
+        except KernelGone:
+            self._declined = "the kernel ended"
+        except WorkbenchError as problem:
+            self._declined = problem.message
+
+    def _declined_for_time(self) -> bool:
+        at, cost_s = self._last
+        since_s = time.monotonic() - at
+        if cost_s > self._policy.cheap_s and cost_s > since_s * self._policy.time_share:
+            self._declined = f"the last one took the kernel {cost_s * 1000:.0f} ms, {since_s:.1f} s ago"
+        return bool(self._declined)
+
+    async def _try(self, kernel: Kernel, cells: int, execution_count: int) -> None:
+        await self._drop(self._there()[: max(0, len(self._kept) - self._policy.kept + 1)])
+        while True:
+            made = await self.copy(kernel, cells, execution_count, await self._room())
+            if isinstance(made, Snapshot):
+                self._kept.append(made)
+                self._last = time.monotonic(), made.cost_s
+                return
+            self._declined = made.declined
+            if not made.declined_for_memory or not self._there():
+                return
+            # Those for undo hold memory too, and one of now is worth more than all of them.
+            await self._drop(self._there()[:1])
+
+    async def copy(
+        self, kernel: Kernel, cells: int, execution_count: int, room: int = _ANY_ROOM
+    ) -> Snapshot | SnapshotAnswer:
+        """Of the memory as it is, for the caller to use or to discard; or the answer that declined it.
+
+        Raises:
+            KernelGone: the kernel ended.
+            KernelUnavailable: it does not answer, or the copy does not go to sleep.
+        """
+        name = f"{self._kernel}.{next(_names)}"
+        try:
+            answer = await kernel.snapshot(name, room)
+            if answer.declined:
+                return answer
+            if not await self._sandbox.snapshot_offered(name, self._policy.offer_s):
+                raise KernelUnavailable("the copy did not go to sleep")
+        except BaseException:
+            # It may still come.
+            await self._sandbox.discard(name)
+            raise
+        return Snapshot(
+            name=name,
+            cells=cells,
+            execution_count=execution_count,
+            cost_s=answer.cost_s,
+            not_carried=answer.not_carried,
+        )
+
+    async def _room(self) -> int:
+        limit = tier_named(self._sandbox.description.tier).memory_bytes
+        used = (await self._meter.read()).memory_bytes
+        return int(limit * self._policy.memory_share) - used
+
+    def taken(self, snapshot: Snapshot) -> None:
+        """It is started, and no snapshot any more."""
+        self._kept = [one for one in self._kept if one is not snapshot]
+
+    async def drop_after(self, cells: int) -> None:
+        """Those of memories that had seen more cells than this: they are no more."""
+        await self._drop([one for one in self._kept if one.cells > cells])
+
+    async def switch(self, *, on: bool) -> None:
+        """On, from the next cell on; off, and none is left."""
+        self._on = on
+        if not on:
+            await self.drop_all()
+
+    async def drop_all(self) -> None:
+        """Give all up."""
+        await self._drop(list(self._kept))
+
+    async def _drop(self, some: list[Snapshot]) -> None:
+        for one in list(some):
+            if one in self._kept:
+                self._kept.remove(one)
+            await self._sandbox.discard(one.name)
+
+    async def watch(self) -> None:
+        """While a cell runs: give snapshots up before they cost the cell memory that it may have. Until cancelled.
+
+        A cell that takes everything is stopped by the limit all the same, and by then what is kept holds little that
+        the cell does not hold itself: that is when a snapshot is worth most, and it stays.
+        """
+        pause_s = self._policy.look_s
+        while True:
+            await asyncio.sleep(pause_s)
+            if not self._there():
+                continue
+            began = time.monotonic()
+            used = (await self._meter.read()).memory_bytes
+            limit = tier_named(self._sandbox.description.tier).memory_bytes
+            if used > limit * self._policy.older_go_at:
+                await self._drop(self._there()[:-1])
+            newest = self.newest()
+            if used > limit * self._policy.newest_goes_at and newest is not None:
+                freed = await self._sandbox.snapshot_bytes(newest.name)
+                if freed > limit * self._policy.enough:
+                    await self._drop([newest])
+                    self._declined = f"given up while a cell ran: it held {freed // _MIB} MiB that the cell needed"
+            # Where looking is dear, it is done less often.
+            pause_s = max(self._policy.look_s, 20 * (time.monotonic() - began))
