@@ -36,6 +36,8 @@ class Settings:
     """how much output is kept of one cell or command, and of one process per stream"""
     cell_limit_max_s: int = 3600
     """the longest time limit that a caller may ask for"""
+    snapshots_kept: int = 3
+    """of one kernel: the newest for a loss, the others for undo"""
     log_level: str = "info"
     """`debug`, `info`, `warning` or `error`"""
 
@@ -85,6 +87,8 @@ def _parsed(name: str, text: str) -> Any:
             return _number(name, text, 1, 1024 * 1024)
         case "cell_limit_max_s":
             return _number(name, text, 1, 7 * 24 * 3600)
+        case "snapshots_kept":
+            return _number(name, text, 1, 64)
         case _:
             return _one_of(name, text, _LOG_LEVELS)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from tests.host.support import WAIT_S
 
 from workbench.host_client.connection import HostConnection
-from workbench.model.execution import CellResult, Piece, PieceKind
+from workbench.model.execution import CellResult, CommandResult, Outcome, Piece, PieceKind
 from workbench.model.ids import new_cell_id, new_sandbox_id
 from workbench.wire import host as wire
 from workbench.wire import kernels
@@ -13,25 +15,34 @@ from workbench.wire import kernels
 KERNEL = "main"
 
 
-async def make_kernel(host: HostConnection, epoch: int = 1, **sandbox_fields: object) -> str:
+async def make_kernel(
+    host: HostConnection, epoch: int = 1, start_up: str = "", snapshots: bool = True, **sandbox_fields: object
+) -> str:
     """A sandbox with a kernel; its id."""
     sandbox = new_sandbox_id()
     create = wire.CreateSandbox(sandbox=sandbox, kernel=True, **sandbox_fields)  # type: ignore[arg-type]
     await host.ask(create, wire.SandboxReport)
-    await host.ask(kernels.StartKernel(sandbox=sandbox, kernel=KERNEL, epoch=epoch), kernels.KernelReport)
+    start = kernels.StartKernel(
+        sandbox=sandbox, kernel=KERNEL, epoch=epoch, start_up=start_up, snapshots=snapshots
+    )
+    await host.ask(start, kernels.KernelReport)
     return sandbox
 
 
-def cell(sandbox: str, code: str, limit_s: float = WAIT_S, wait_s: float = WAIT_S) -> kernels.RunCell:
+def cell(
+    sandbox: str, code: str, limit_s: float = WAIT_S, wait_s: float = WAIT_S, kernel: str = KERNEL
+) -> kernels.RunCell:
     """A request under an id that nobody has."""
     return kernels.RunCell(
-        sandbox=sandbox, kernel=KERNEL, cell=new_cell_id(), code=code, limit_s=limit_s, wait_s=wait_s
+        sandbox=sandbox, kernel=kernel, cell=new_cell_id(), code=code, limit_s=limit_s, wait_s=wait_s
     )
 
 
-async def run(host: HostConnection, sandbox: str, code: str, limit_s: float = WAIT_S) -> CellResult:
+async def run(
+    host: HostConnection, sandbox: str, code: str, limit_s: float = WAIT_S, kernel: str = KERNEL
+) -> CellResult:
     """To its end."""
-    return await result_of(host, cell(sandbox, code, limit_s))
+    return await result_of(host, cell(sandbox, code, limit_s, kernel=kernel))
 
 
 async def result_of(host: HostConnection, request: kernels.RunCell) -> CellResult:
@@ -44,9 +55,9 @@ async def result_of(host: HostConnection, request: kernels.RunCell) -> CellResul
     return report.result
 
 
-async def begin(host: HostConnection, sandbox: str, code: str) -> kernels.RunCell:
+async def begin(host: HostConnection, sandbox: str, code: str, kernel: str = KERNEL) -> kernels.RunCell:
     """Send it, and return once it has printed something."""
-    request = cell(sandbox, code, wait_s=0.0)
+    request = cell(sandbox, code, wait_s=0.0, kernel=kernel)
     await host.ask(request, kernels.CellReport)
     await host.ask(kernels.ReadCell(sandbox=sandbox, cell=request.cell, wait_s=WAIT_S), kernels.CellOutput)
     return request
@@ -67,3 +78,49 @@ async def all_pieces(host: HostConnection, sandbox: str, identity: str) -> list[
 
 def text_of(pieces: list[Piece], kind: PieceKind = PieceKind.STDOUT) -> str:
     return "".join(piece.text for piece in pieces if piece.kind is kind)
+
+
+async def value_of(host: HostConnection, sandbox: str, code: str, kernel: str = KERNEL) -> str:
+    """The text of the last value of a cell that succeeds."""
+    result = await run(host, sandbox, code, kernel=kernel)
+    assert result.error is None, result.error
+    assert result.outcome is Outcome.OK, result.explanation
+    return result.results.text
+
+
+async def described(host: HostConnection, sandbox: str, kernel: str = KERNEL) -> kernels.KernelReport:
+    return await host.ask(kernels.DescribeKernel(sandbox=sandbox, kernel=kernel), kernels.KernelReport)
+
+
+async def at_rest(host: HostConnection, sandbox: str, kernel: str = KERNEL) -> kernels.KernelReport:
+    """The kernel once it has done what it does between cells."""
+    await host.ask(kernels.ListVariables(sandbox=sandbox, kernel=kernel, wait_s=WAIT_S), kernels.VariableList)
+    return await described(host, sandbox, kernel)
+
+
+async def past_epoch(host: HostConnection, sandbox: str, epoch: int, kernel: str = KERNEL) -> kernels.KernelReport:
+    """The kernel once its memory of that epoch is gone."""
+    async with asyncio.timeout(WAIT_S):
+        while (report := await described(host, sandbox, kernel)).epoch == epoch:
+            await asyncio.sleep(0.01)
+    return report
+
+
+async def undo(host: HostConnection, sandbox: str, cells: int = 1, kernel: str = KERNEL) -> kernels.UndoReport:
+    request = kernels.UndoCells(sandbox=sandbox, kernel=kernel, cells=cells)
+    return await host.ask(request, kernels.UndoReport)
+
+
+async def branch(
+    host: HostConnection, sandbox: str, name: str, kernel: str = KERNEL, epoch: int = 1
+) -> kernels.BranchReport:
+    request = kernels.BranchKernel(sandbox=sandbox, kernel=kernel, branch=name, epoch=epoch)
+    return await host.ask(request, kernels.BranchReport)
+
+
+async def command(host: HostConnection, sandbox: str, text: str) -> CommandResult:
+    """By bash, to its end."""
+    request = kernels.RunCommand(sandbox=sandbox, cell=new_cell_id(), command=text, limit_s=WAIT_S, wait_s=WAIT_S)
+    report = await host.ask(request, kernels.CellReport)
+    assert report.command_result is not None, report.state
+    return report.command_result

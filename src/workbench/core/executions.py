@@ -81,6 +81,9 @@ class Executions:
                 if (reason := gone_reason(problem)) is None:
                     raise
                 session = await self._places.lost(session, reason)
+            except NotFound:
+                # Nor here: there is no such kernel.
+                session = await self._places.without_kernel(session)
         raise never_stays(session)
 
     async def _submit(self, session: Session, work: _Work[R], wait_s: float) -> R | None:
@@ -92,7 +95,7 @@ class Executions:
         try:
             return await work.submit(session, wait_s)
         except WorkbenchError as problem:
-            if not _place_failed(problem):
+            if not (_place_failed(problem) or isinstance(problem, NotFound)):
                 raise
             return await self._lost(session, work, problem)
 

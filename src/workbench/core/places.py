@@ -7,10 +7,13 @@ Every arrow is one compare-and-set in the store, so that any number of processes
 race goes on with what the winner wrote. Making X twice is making it once, because X is a name that we chose.
 
 A session and its branches, a family, are in the same sandbox, each with a kernel of its own. The first arrow is each
-one's own: X is made by whoever comes first, and every other finds it and starts its kernel there. The second takes them
-all, in one step: whoever notices the loss moves the whole family to the same Y, also those that had not begun and those
-that are being deleted, so that they meet again there, around the same files. Nobody is asked and nobody can be in the
-way. Who comes second with the same loss finds its own record changed, and goes on from there.
+one's own: X is made by whoever comes first, and every other finds it and starts its kernel there. Who finds that X is
+gone for one that had begun has noticed a loss, and does not make X anew under that one; should one find its kernel
+missing in a living X nevertheless, it has not begun in that X, and is told so.
+
+The second arrow takes them all, in one step: whoever notices the loss moves the whole family to the same Y, also those
+that had not begun and those that are being deleted, so that they meet again there, around the same files. Nobody is
+asked and nobody can be in the way. Who comes second with the same loss finds its own record changed, and goes on there.
 """
 
 from __future__ import annotations
@@ -40,6 +43,7 @@ _PAUSE_S = 0.02
 # As long as a host takes at most to make one, and then some; the mount of one that ends is free much sooner.
 _MAKING_S = 150.0
 _FREEING_S = 15.0
+_MADE_ANEW = "the workbench host that it lived in has ended"
 
 
 class Places:
@@ -76,11 +80,21 @@ class Places:
                 session = await self.lost(session, reason)
             else:
                 session = await self._begin(session)
+        if usable(session).begun:
+            return session
         raise never_stays(session)
 
     async def make(self, session: Session, *, kernel: bool = True) -> None:
-        """What the record names, or find it made; the record is left to the caller."""
+        """What the record names, or find it made; the record is left to the caller.
+
+        Raises:
+            SandboxUnavailable: with a `gone_reason` if it ended, or had ended before for another of the family.
+        """
+        shared = await self._check_the_others(session)
         await self._create(session)
+        if shared:
+            # Its host may have ended while we asked, and the next one makes what the last one had.
+            await self._check_the_others(session)
         order = KernelOrder(
             at=kernel_of(session),
             epoch=session.epoch,
@@ -94,9 +108,31 @@ class Places:
         except KernelUnavailable:
             if kernel:
                 raise
-        except Conflict:
-            # It was started before the session's snapshots were switched: nothing else of the order ever changes.
-            await self._host.set_snapshots(order.at, on=order.snapshots)
+
+    async def _check_the_others(self, session: Session) -> bool:
+        """Whether there are others in the family; those that have begun must be where their records say.
+
+        A sandbox that was lost before we ever were in it would be made anew under its name, and never be noticed as
+        lost by those who had something in it.
+        """
+        others = [one for one in await self._store.family(session.mount) if one.spec.id != session.spec.id]
+        for one in others:
+            if not one.begun or one.ending or one.sandbox != session.sandbox:
+                continue
+            try:
+                await self._host.describe_kernel(kernel_of(one))
+            except NotFound:
+                if await self._still_begun(one):
+                    raise sandbox_gone(session.sandbox, _MADE_ANEW) from None
+        return bool(others)
+
+    async def _still_begun(self, session: Session) -> bool:
+        """And not deleted, which ends a kernel but is written down before."""
+        try:
+            now = await self._store.get(session.spec.id)
+        except NotFound:
+            return False
+        return now.begun and not now.ending and now.sandbox == session.sandbox and now.created_at == session.created_at
 
     async def _create(self, session: Session) -> SandboxState:
         order = SandboxOrder(sandbox=session.sandbox, tier=session.spec.tier, mount=session.mount, env=session.spec.env)
@@ -138,6 +174,9 @@ class Places:
         if now.sandbox != session.sandbox:
             # Lost and closed while we were at it: what we made was made anew, and stands in the way of the next one.
             await self.leave(session)
+        elif now.spec.snapshots != session.spec.snapshots:
+            # Switched while there was no kernel to tell, but one that we had ordered.
+            await self._host.set_snapshots(kernel_of(now), on=now.spec.snapshots)
         return now
 
     async def leave(self, session: Session) -> None:
@@ -185,6 +224,15 @@ class Places:
                 raise
             # Deleted meanwhile; what ran in it to this end still has its result.
             return moved
+
+    async def without_kernel(self, session: Session) -> Session:
+        """Write down that its kernel is not where the record says, although the sandbox lives; the record as it then
+        is.
+
+        Another of its family made a lost sandbox anew before we noticed; or it was deleted, and raises so.
+        """
+        moved = replace(session, begun=False, epoch=session.epoch + 1, last_loss=_MADE_ANEW)
+        return moved if await self._store.replace(session, moved) else usable(await self._store.get(session.spec.id))
 
     async def settle(self, session: Session, receipt: Receipt) -> None:
         """Keep what a receipt says before it is given to the caller."""

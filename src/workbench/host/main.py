@@ -18,6 +18,7 @@ from workbench.engines.options import EngineOptions
 from workbench.engines.registry import make_engine
 from workbench.errors import Conflict, IsolationTooWeak, WorkbenchError
 from workbench.guest_trees import remove_tree
+from workbench.host.cells.snapshots import SnapshotPolicy
 from workbench.host.guardian import Guardian
 from workbench.host.server import HostServer
 from workbench.host.service import HostService
@@ -110,6 +111,7 @@ async def _serve(
             find_image=image,
             launcher=JupyterLauncher(run.path / "kernels"),
             cell_limit_max_s=settings.cell_limit_max_s,
+            policy=SnapshotPolicy(kept=settings.snapshots_kept),
         )
         server = HostServer(service, data, run, leaving.asked, version)
         await server.open()

@@ -16,6 +16,7 @@ from workbench.data_folder import EPHEMERAL_PREFIX, DataFolder, RunFolder
 from workbench.errors import Conflict, InvalidRequest, NotFound, SandboxUnavailable
 from workbench.host.cells.mount_files import Mount
 from workbench.host.cells.sandbox_cells import CellOptions, SandboxCells
+from workbench.host.cells.snapshots import SnapshotPolicy
 from workbench.host.hosted import Files, Hosted, Running, check_env, spec_of
 from workbench.host.journal import Journal
 from workbench.host.kernel_service import KernelService
@@ -53,6 +54,7 @@ class HostService:
         find_image: Callable[[], Image],
         launcher: KernelLauncher,
         cell_limit_max_s: float,
+        policy: SnapshotPolicy,
     ) -> None:
         self._engine = engine
         self._find_image = find_image
@@ -64,7 +66,7 @@ class HostService:
         self._limits_by = limits_by
         self._launcher = launcher
         run.spool.mkdir(exist_ok=True)
-        self._cell_options = CellOptions(launcher, run.spool, spool_max_bytes, cell_limit_max_s)
+        self._cell_options = CellOptions(launcher, run.spool, spool_max_bytes, cell_limit_max_s, policy=policy)
         self.kernels = KernelService(lambda sandbox: self._hosted(sandbox, living=False).cells)
         self._journal = Journal(run.journal)
         self._sandboxes: dict[SandboxId, Hosted] = {}

@@ -15,7 +15,7 @@ from workbench.model.process import Limit, Stream
 from workbench.wire.kernels import AnyKernelAnswer, AnyKernelRequest
 from workbench.wire.values import Request, Value
 
-PROTOCOL = 2
+PROTOCOL = 3
 _LENGTH = struct.Struct(">I")
 # The payload of a process is the largest thing that is sent.
 MAX_FRAME = 32 * 1024 * 1024

@@ -29,6 +29,8 @@ MOST_REASON = 200
 # Where nobody can tell one object from an equal one, and all of them are small.
 _ATOMS = frozenset((int, float, complex, bool, type(None), type(Ellipsis), type(NotImplemented), range, slice))
 _SMALL = 4096
+# Asked past the class's own metaclass, which may have another answer.
+_MRO, _DICT = type.__dict__["__mro__"], type.__dict__["__dict__"]
 # What a pickle says instead of the names of the cells.
 _MEMORY = ""
 
@@ -152,7 +154,7 @@ class _Packing:
 
     def _is_referred_to(self, value: Any) -> bool:
         kind = type(value)
-        if kind in _ATOMS or _is_a(value, types.ModuleType, types.BuiltinFunctionType):
+        if kind in _ATOMS or value is self._memory or _is_a(value, types.ModuleType, types.BuiltinFunctionType):
             return False
         if kind is str or kind is bytes:
             return len(value) > _SMALL
@@ -171,6 +173,8 @@ class _Packing:
                 return _MEMORY
             if not _is_a(value, type) or not _is_of(value, self._main):
                 return None
+            if len(self._values) >= 2 * MOST_NAMES:
+                raise pickle.PicklingError("there are too many classes without a name")
             # A class of the cells without a name here: one frame for it, so that all its instances stay alike.
             label = self._labels[id(value)] = f"<{len(self._labels)} {value.__name__}>"
             self._values[label] = value
@@ -247,7 +251,7 @@ def _in_order(names: dict[str, Any], main: str) -> list[str]:
         if _is_a(value, types.ModuleType):
             return 0, 0
         if _is_a(value, type):
-            return 1, len(type.mro(value)) if _is_of(value, main) else 0
+            return 1, len(_MRO.__get__(value)) if _is_of(value, main) else 0
         return (2 if _is_a(value, types.FunctionType) else 3), 0
 
     return sorted(names, key=rank)
@@ -259,7 +263,7 @@ def _is_a(value: Any, *kinds: type) -> bool:
 
 
 def _is_of(made: type, module: str) -> bool:
-    return type.__getattribute__(made, "__dict__").get("__module__") == module
+    return bool(_DICT.__get__(made).get("__module__") == module)
 
 
 def _rings(met: dict[str, set[str]]) -> Iterator[tuple[str, ...]]:

@@ -9,8 +9,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import Any
 
 from ipykernel.ipkernel import IPythonKernel
@@ -20,6 +19,7 @@ from traitlets import Type
 
 from workbench_guest import afterfork
 from workbench_guest.kernel import flight_recorder, names, variables
+from workbench_guest.kernel.copying import SnapshotWish
 from workbench_guest.kernel.shell import WorkbenchShell
 
 NO_INPUT = "input() is not available: nobody can type into this session. Put the value into the code instead."
@@ -36,16 +36,6 @@ class NoSubshells:
 
     def __bool__(self) -> bool:
         return False
-
-
-@dataclass(frozen=True, slots=True)
-class SnapshotWish:
-    """Asked for between two cells."""
-
-    snapshot: str
-    most_bytes: int
-    """that the memory may have, if there is to be one"""
-    answer: Callable[[dict[str, Any]], None]
 
 
 class WorkbenchKernel(IPythonKernel):

@@ -34,7 +34,29 @@ def open_descriptors() -> set[int]:
         os.close(listing)
 
 
-def agents_threads(ours: Iterable[threading.Thread]) -> list[threading.Thread]:
+def local_name(descriptor: int) -> str | bytes | None:
+    """Of a socket on this machine: what it, or what it was accepted from, is bound to."""
+    if not stat.S_ISSOCK(_mode(descriptor)):
+        return None
+    one = socket.socket(fileno=descriptor)
+    try:
+        return one.getsockname() if one.family == socket.AF_UNIX else None
+    except OSError:
+        return None
+    finally:
+        one.detach()
+
+
+def anonymous_bytes() -> int:
+    """Memory of this process that no file is behind, shared or not."""
+    with open("/proc/self/status", encoding="ascii", errors="replace") as file:
+        for line in file:
+            if line.startswith("RssAnon:"):
+                return int(line.split()[1]) * 1024
+    return 0
+
+
+def agents_threads(ours: Iterable[threading.Thread | None]) -> list[threading.Thread]:
     """Threads that the agent's code started."""
     return [thread for thread in threading.enumerate() if thread not in {threading.main_thread(), *ours}]
 

@@ -12,12 +12,8 @@ import json
 import logging
 import mmap
 import os
-import random
 import signal
-import socket
 import sys
-import threading
-import time
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,13 +29,13 @@ from tornado.ioloop import IOLoop
 from traitlets.config import Config
 from zmq.eventloop.zmqstream import ZMQStream
 
-from workbench_guest import afterfork, entering
+from workbench_guest import afterfork
 from workbench_guest.confine import forking
 from workbench_guest.kernel import left_behind, rehearsal
 from workbench_guest.kernel import shell as shell_module
+from workbench_guest.kernel.copying import Copier, Kernel
 from workbench_guest.kernel.flight_recorder import TOTAL_BYTES, FlightRecorder
-from workbench_guest.kernel.kernel import NoSubshells, SnapshotWish, WorkbenchKernel
-from workbench_guest.kernel.sleep import sleep
+from workbench_guest.kernel.kernel import NoSubshells, WorkbenchKernel
 from workbench_guest.kernel.streams import HIGH_WATER_MARK, Printed, Publisher
 from workbench_guest.messages import FILES, HOME
 
@@ -51,8 +47,6 @@ _ASIAN_FONTS = (
 )  # fmt: skip
 # By which the debugger sends itself cells.
 _OWN_SHELL = "inproc://shell"
-# Pages that a kernel has for itself from its start, beyond those that it counts as its growth.
-_OWN_FROM_START = 16 * 1024 * 1024
 
 
 class _Folder(ProfileDir):
@@ -171,13 +165,7 @@ class Life:
     def __init__(self, kernel: WorkbenchKernel) -> None:
         self.kernel = kernel
         self._session: Any = kernel.session
-        self._agents: set[int] = set()
-        """descriptors that were the agent's before this life"""
-        self._own: set[int] = set()
-        """descriptors that are not the agent's; connections come on top, and are known by their names"""
-        self._names: set[str | bytes] = set()
-        self._memory_at_start = 0
-        self._openmp = left_behind.OpenMP()
+        self._copier = Copier()
         self._buried: list[Any] = []
 
     def prepare(self) -> None:
@@ -227,7 +215,7 @@ class Life:
     def begin_again(self, payload: bytes, passed: Sequence[int]) -> None:
         """As `begin`, for a snapshot that was woken: whatever the agent's memory holds on to stays the same object."""
         descriptors = Descriptors(*passed)
-        self._agents = left_behind.open_descriptors() - set(passed)
+        self._copier.before(set(passed))
         self.prepare()
         self._session.key = json.loads(payload)["key"].encode()
         self._bind(descriptors)
@@ -246,9 +234,7 @@ class Life:
     def _bind(self, descriptors: Descriptors) -> None:
         for name, bound in self._sockets.items():
             number = getattr(descriptors, name)
-            listening = socket.socket(fileno=number)
-            self._names.add(listening.getsockname())
-            listening.detach()
+            self._copier.listens(number)
             bound.setsockopt(zmq.USE_FD, number)
             # The name is only what the socket is called; it listens already.
             bound.bind(f"ipc://@{name}")
@@ -262,8 +248,7 @@ class Life:
         self._until_subscribed()
         self._publisher.on_first_message(self._sockets["control"], self._open_control)
         self._publisher.start()
-        self._own = left_behind.open_descriptors() - self._agents
-        self._memory_at_start = self._memory_at_start or _anonymous_bytes()
+        self._copier.began()
 
     def _move_into(self, folder: str) -> None:
         folder = _as_seen_here(folder)
@@ -331,7 +316,7 @@ class Life:
             thread.io_loop.add_callback(kernel.poll_stopped_queue)
         kernel.control_stream.on_recv(kernel.dispatch_control, copy=False)
         thread.start()
-        self._own |= left_behind.open_descriptors() - before
+        self._copier.opened_since(before)
 
     def _until_subscribed(self) -> None:
         """Not one message may leave before the host listens: it would go nowhere."""
@@ -362,76 +347,27 @@ class Life:
             if wish is None:
                 return None
             try:
-                order = self._snapshot(wish)
+                order = self._copier.copy(self._copied(), wish)
             except Exception as problem:  # noqa: BLE001  the kernel itself goes on as if nobody had asked
                 wish.answer({"status": "declined", "reason": f"{type(problem).__name__}: {problem}"})
                 continue
             if order is not None:
                 return order
 
-    def _snapshot(self, wish: SnapshotWish) -> tuple[bytes, list[int]] | None:
-        threads = left_behind.agents_threads((self._publisher.thread, self._control_thread()))
-        if reason := self._why_not(wish, threads):
-            wish.answer({"status": "declined", **reason})
-            return None
-        own = self._own_now()
-        lost = left_behind.told(threads, own, self._loop.asyncio_loop)
-        for stream in self._printed():
-            stream.flush()
-        left_behind.flush_files(own)
-        self._openmp.pause()
-        luck = random.getstate()
-        ends = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        began = time.perf_counter()
-        with self._publisher.still():
-            pid = forking.fork_aside()
-        if pid == 0:
-            return self._sleep(wish.snapshot, ends, own, luck)
-        for end in ends:
-            end.close()
-        wish.answer({"status": "ok", "cost_ms": (time.perf_counter() - began) * 1000, **lost})
-        return None
-
-    def _sleep(
-        self, name: str, ends: tuple[socket.socket, socket.socket], own: set[int], luck: Any
-    ) -> tuple[bytes, list[int]]:
-        try:
-            # Python gives every fork other random numbers; this one goes on where its original was.
-            random.setstate(luck)
-            self._bury()
-            return sleep(name, ends, own)
-        except BaseException:  # noqa: BLE001  a copy must never go on as if it were the kernel
-            os._exit(1)
-
-    def _why_not(self, wish: SnapshotWish, threads: list[threading.Thread]) -> dict[str, Any]:
-        if entering.line() is None:
-            return {"reason": "not offered here"}
-        grown = _anonymous_bytes() - self._memory_at_start + _OWN_FROM_START
-        if grown > wish.most_bytes:
-            reason = f"the kernel's {grown // 2**20} MiB might be needed twice, and there is not that much room"
-            return {"reason": reason, "for_memory": True}
-        if busy := left_behind.at_work(threads):
-            return {"reason": f"thread {busy[0]!r} is at work"}
-        return {}
+    def _copied(self) -> Kernel:
+        return Kernel(
+            publisher=self._publisher,
+            loop=self._loop.asyncio_loop,
+            streams=self._printed(),
+            threads=(self._publisher.thread, self._control_thread()),
+            bury=self._bury,
+        )
 
     def _control_thread(self) -> Any:
         return getattr(self.kernel, "control_thread", None)
 
-    def _own_now(self) -> set[int]:
-        """With connections that were accepted since, and what threads that print have to the publisher."""
-        own = self._own | self._publisher.descriptors()
-        for descriptor in left_behind.open_descriptors() - own - self._agents:
-            with contextlib.suppress(OSError):
-                one = socket.socket(fileno=descriptor)
-                try:
-                    if one.family == socket.AF_UNIX and one.getsockname() in self._names:
-                        own.add(descriptor)
-                finally:
-                    one.detach()
-        return own
-
     def _bury(self) -> None:
-        """In a copy, while the numbers of descriptors are still what their owners think: those must never act again."""
+        """In a copy, while numbers of descriptors are still what their owners think: those must never act again."""
         kernel: Any = self.kernel
         atexit.unregister(self._publisher.stop)
         loops = [self._loop, self._publisher.io_loop]
@@ -456,11 +392,3 @@ def _end_loop(loop: Any) -> None:
             os.close(vars(inner)[end].detach())
     # Or it would close itself, as it thinks, when it is collected.
     vars(inner)["_closed"] = True
-
-
-def _anonymous_bytes() -> int:
-    with open("/proc/self/status", encoding="ascii", errors="replace") as file:
-        for line in file:
-            if line.startswith("RssAnon:"):
-                return int(line.split()[1]) * 1024
-    return 0

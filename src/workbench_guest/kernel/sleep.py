@@ -7,7 +7,7 @@ import os
 import signal
 import socket
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from workbench_guest import entering
 from workbench_guest.channel import Channel
@@ -21,7 +21,9 @@ _ORPHANED_S = 10.0
 _OOM_PREFERENCE, _OOM_PREFERENCE_AWAKE = "100", "300"
 
 
-def sleep(name: str, ends: tuple[socket.socket, socket.socket], own: Iterable[int]) -> tuple[bytes, list[int]]:
+def sleep(
+    name: str, ends: tuple[socket.socket, socket.socket], own: Iterable[int], bury: Callable[[], object]
+) -> tuple[bytes, list[int]]:
     """In the copy: until an order comes; its payload and descriptors. Does not return if none ever will.
 
     Args:
@@ -29,7 +31,16 @@ def sleep(name: str, ends: tuple[socket.socket, socket.socket], own: Iterable[in
         ends: of a channel: one for pid 1, one for us.
         own: descriptors of the kernel that this is a copy of. They are closed by number: their owners lie dead in our
             memory, and must not be asked to do anything that would reach the original.
+        bury: what is to be done before.
     """
+    try:
+        bury()
+        return _sleep(name, ends, own)
+    except BaseException:  # noqa: BLE001  a copy must never go on as if it were the kernel
+        os._exit(1)
+
+
+def _sleep(name: str, ends: tuple[socket.socket, socket.socket], own: Iterable[int]) -> tuple[bytes, list[int]]:
     theirs, ours = ends
     os.setsid()
     sys_.set_name(OWN_NAME)
@@ -47,7 +58,8 @@ def sleep(name: str, ends: tuple[socket.socket, socket.socket], own: Iterable[in
     line.send(Offer(snapshot=name, pid=os.getpid()), (theirs.fileno(),))
     theirs.close()
     line.close()
-    channel = Channel(ours)
+    # Taken from its owner, who closes both ends.
+    channel = Channel(socket.socket(fileno=ours.detach()))
     received = channel.receive()
     if received is None or not isinstance(received[0], Start):
         os._exit(0)

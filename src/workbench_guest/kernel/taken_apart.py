@@ -38,7 +38,7 @@ def reduction(value: Any, main: str, memory: dict[str, Any]) -> Any:
     elif kind in _OPEN_FILES:
         # dill opens it again by its name, and a file that was being written is emptied by that.
         raise TypeError("an open file; open it again in the copy")
-    elif kind is types.ModuleType:
+    elif issubclass(kind, types.ModuleType):
         return importlib.import_module, (value.__name__,)
     elif isinstance(value, type) and value.__module__ == main:
         return _class(value)

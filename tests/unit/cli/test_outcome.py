@@ -80,3 +80,12 @@ def test_a_loss_is_told_once() -> None:
     ]
     told = cell(Outcome.LOST, explanation="It is gone: the host ended. Go on.", receipt=receipt)
     assert len(remarks(told, limit_s=5, session="s")) == 1
+
+
+def test_a_restored_memory_is_told_in_words_with_the_reason() -> None:
+    receipt = Receipt(epoch=4, state=MemoryState.RESTORED, reason="the kernel died: segmentation fault")
+    assert remarks(cell(Outcome.OK, receipt=receipt), limit_s=5, session="s") == [
+        "variables restored from a snapshot, now epoch 4: the kernel died: segmentation fault"
+    ]
+    told = cell(Outcome.LOST, explanation="Sorry: the kernel died: segmentation fault. Go on.", receipt=receipt)
+    assert remarks(told, limit_s=5, session="s")[1:] == ["variables restored from a snapshot, now epoch 4"]

@@ -5,8 +5,8 @@ on it. They can be told to die, to lose an answer, or to hold one back.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
 
 from workbench.contracts.engine import Usage
 from workbench.contracts.host import (
@@ -26,7 +26,7 @@ from workbench.contracts.host import (
 )
 from workbench.contracts.kernel import AttachPoint
 from workbench.core.workbench import Workbench
-from workbench.errors import Conflict, HostUnavailable, NotFound, WorkbenchError
+from workbench.errors import Conflict, HostUnavailable, NotFound
 from workbench.model.execution import (
     BackgroundProcess,
     CellResult,
@@ -89,8 +89,12 @@ class FakeHost:
         self.asked: list[str] = []
         self.interrupted: list[KernelAddress] = []
         self.lose_answers_of: list[str] = []
-        self.fail: dict[str, WorkbenchError] = {}
+        self.fail: dict[str, BaseException] = {}
         self.before: Callable[[str], None] | None = None
+        self.meanwhile: dict[str, Callable[[], Awaitable[object]]] = {}
+        """what happens, once, before something is done"""
+        self.afterwards: dict[str, Callable[[], Awaitable[object]]] = {}
+        """what happens, once, when it was done and is not answered yet"""
         self.stuck = False
 
     def die(self) -> None:
@@ -105,12 +109,16 @@ class FakeHost:
         await asyncio.sleep(0)
         if self.before is not None:
             self.before(what)
+        if what in self.meanwhile:
+            await self.meanwhile.pop(what)()
         if self.stuck:
             raise lost_answer(HostUnavailable("no word for 150 s"))
         if what in self.fail:
             raise self.fail[what]
 
-    def _answered(self, what: str) -> None:
+    async def _answered(self, what: str) -> None:
+        if what in self.afterwards:
+            await self.afterwards.pop(what)()
         if what in self.lose_answers_of:
             self.lose_answers_of.remove(what)
             raise lost_answer(HostUnavailable("the host went away before it answered"))
@@ -176,9 +184,11 @@ class FakeHost:
             sandbox.kernels[name] = FakeKernel(
                 order=order, epoch=order.epoch, lost_before=order.lost_before, snapshots=order.snapshots
             )
-        elif sandbox.kernels[name].order != order:
+        elif sandbox.kernels[name].order not in (order, replace(order, snapshots=not order.snapshots)):
             raise Conflict("another kernel of that name")
-        return self._kernel_state(order.at)
+        state = self._kernel_state(order.at)
+        await self._answered("start")
+        return state
 
     def _kernel_state(self, at: KernelAddress) -> KernelState:
         sandbox, kernel = self.sandboxes[at.sandbox], self.sandboxes[at.sandbox].kernels[at.kernel]
@@ -236,10 +246,11 @@ class FakeHost:
             sandbox.kernels[branch] = FakeKernel(
                 order=None, epoch=epoch, lost_before="", snapshots=origin.snapshots, names=dict(origin.names)
             )
-        self._answered("branch")
-        return Moved(
+        moved = Moved(
             kernel=self._kernel_state(KernelAddress(sandbox=at.sandbox, kernel=branch)), not_carried="a thread"
         )
+        await self._answered("branch")
+        return moved
 
     async def copy_into(self, at: KernelAddress, target: KernelAddress) -> Copied:
         await self._asked("copy")
@@ -279,7 +290,7 @@ class FakeHost:
         if known is None or order.cell.id not in known.cells.keys() | known.running.keys():
             kernel = self._kernel(order.at)
             self._begin(self._living(order.at.sandbox), kernel, order)
-        self._answered("run")
+        await self._answered("run")
         self.asked.append("accepted")
         while order.wait_s and order.cell.id not in self.sandboxes[order.at.sandbox].cells:
             await asyncio.sleep(0)

@@ -15,6 +15,7 @@ from workbench.contracts.kernel import (
     KernelGone,
     KernelStart,
     Names,
+    SnapshotAnswer,
     Turn,
 )
 from workbench.errors import KernelUnavailable, SandboxUnavailable
@@ -64,7 +65,7 @@ class ScriptedKernel:
         self.threads = 0
         self.closed = False
         self._launcher = launcher
-        self._count = 0
+        self._count = launcher.dormant.pop(start.snapshot or "", 0)
         self._interrupted = asyncio.Event()
         self._end: asyncio.Future[ProcessExit] = asyncio.get_running_loop().create_future()
 
@@ -118,6 +119,15 @@ class ScriptedKernel:
     async def variables(self, most: int) -> tuple[Variable, ...]:
         return (Variable(name="x", type="int", size="", preview="1"),)[:most]
 
+    async def snapshot(self, name: str, most_bytes: int) -> SnapshotAnswer:
+        self._launcher.asked_to_copy.append(most_bytes)
+        if self._end.done():
+            raise KernelGone(self._end.result())
+        answer = self._launcher.snapshot_answer
+        if not answer.declined:
+            self._launcher.dormant[name] = self._count
+        return answer
+
     async def use_threads(self, count: int) -> None:
         self.threads = count
 
@@ -149,6 +159,11 @@ class ScriptedLauncher:
         self.scripts: dict[str, Sequence[Piece]] = {}
         self.gate = asyncio.Event()
         self.refuses = ""
+        self.dormant: dict[str, int] = {}
+        """snapshots, with the count of the last cell that each remembers"""
+        self.snapshot_answer = SnapshotAnswer(cost_s=0.01)
+        self.asked_to_copy: list[int] = []
+        """with how much room"""
         self.dies_at_once = False
         self.turn: Turn | None = None
 
@@ -157,6 +172,8 @@ class ScriptedLauncher:
             raise SandboxUnavailable(f"the sandbox is gone: {sandbox.gone}")
         if self.refuses:
             raise KernelUnavailable(self.refuses)
+        if start.snapshot is not None and start.snapshot not in self.dormant:
+            raise KernelUnavailable("the snapshot cannot be used")
         kernel = ScriptedKernel(start, self)
         self.kernels.append(kernel)
         if self.dies_at_once:
@@ -216,13 +233,21 @@ class StandInProcess:
 class StandInSandbox:
     """Has processes that only the test moves."""
 
-    def __init__(self) -> None:
+    def __init__(self, launcher: ScriptedLauncher | None = None) -> None:
+        self._launcher = launcher or ScriptedLauncher()
+        self.memory_bytes = 1
+        self.snapshot_holds = 0
         self.cpu_s = 0.0
         self.gone = ""
         self.started: list[StandInProcess] = []
         self.listed: tuple[RunningProcess, ...] = ()
         self.description = SandboxDescription(
-            id=SandboxId("sb"), engine="none", tier="standard", isolated=False, limits_by="nothing"
+            id=SandboxId("sb"),
+            engine="none",
+            tier="standard",
+            isolated=False,
+            limits_by="nothing",
+            snapshots=launcher is not None,
         )
 
     async def start(self, spec: ProcessSpec, passed: Sequence[int] = ()) -> StandInProcess:
@@ -235,10 +260,23 @@ class StandInSandbox:
         if self.gone:
             raise SandboxUnavailable(self.gone)
         self.cpu_s += 0.25
-        return Usage(memory_bytes=1, peak_memory_bytes=7, cpu_s=self.cpu_s, processes=1)
+        return Usage(memory_bytes=self.memory_bytes, peak_memory_bytes=7, cpu_s=self.cpu_s, processes=1)
 
     async def processes(self) -> tuple[RunningProcess, ...]:
         return self.listed
+
+    @property
+    def snapshots(self) -> frozenset[str]:
+        return frozenset(self._launcher.dormant)
+
+    async def snapshot_offered(self, snapshot: str, within_s: float) -> bool:
+        return snapshot in self._launcher.dormant
+
+    async def snapshot_bytes(self, snapshot: str) -> int:
+        return self.snapshot_holds
+
+    async def discard(self, snapshot: str) -> None:
+        self._launcher.dormant.pop(snapshot, None)
 
     async def change_tier(self, tier: Tier) -> None:
         raise NotImplementedError

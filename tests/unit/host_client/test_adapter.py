@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +13,10 @@ import pytest
 from workbench.contracts.host import (
     CellAddress,
     CellOrder,
+    Copied,
     KernelAddress,
+    KernelOrder,
+    KernelState,
     SandboxOrder,
     answer_lost,
     gone_reason,
@@ -22,7 +25,7 @@ from workbench.contracts.host import (
 from workbench.data_folder import DataFolder, reach, release
 from workbench.errors import Conflict, HostUnavailable, NotFound, SandboxUnavailable, WorkbenchError
 from workbench.host_client.adapter import HostClient
-from workbench.model.execution import Cell, CellResult, Outcome, Receipt
+from workbench.model.execution import Cell, CellResult, Outcome, Receipt, SnapshotState
 from workbench.model.ids import CellId, HostId, KernelId, MountId, SandboxId
 from workbench.model.tier import STANDARD
 from workbench.settings import Settings
@@ -113,13 +116,33 @@ class SmallHost:
             raise SandboxUnavailable("it is gone")
         if isinstance(request, kernels.RunCell | kernels.WaitCell):
             return kernels.CellReport(cell=request.cell, state="ended", result=RESULT)
-        return wire.Done()
+        return _of_kernels(request)
 
     def _report(self) -> wire.SandboxReport:
         return wire.SandboxReport(
             sandbox=BOX, engine="x", tier="standard", isolated=True, limits_by="x", files="one", warning="", age_s=0.0,
             gone=self.gone,
         )  # fmt: skip
+
+
+def _of_kernels(request: wire.AnyRequest) -> wire.AnyAnswer:
+    match request:
+        case kernels.StartKernel():
+            return _kernel_report(request.kernel, request.epoch)
+        case kernels.UndoCells():
+            return kernels.UndoReport(kernel=_kernel_report(request.kernel, 2), not_carried="a thread")
+        case kernels.BranchKernel():
+            return kernels.BranchReport(kernel=_kernel_report(request.branch, request.epoch), not_carried="a socket")
+        case kernels.CopyInto():
+            return kernels.CopyReport(carried=("x",), not_carried={"f": "open"}, files_note="one was left out")
+        case _:
+            return wire.Done()
+
+
+def _kernel_report(kernel: str, epoch: int) -> kernels.KernelReport:
+    return kernels.KernelReport(
+        sandbox=BOX, kernel=kernel, epoch=epoch, execution_count=3, queue=(), snapshots=SnapshotState(kept=2)
+    )
 
 
 def answers_lost(host: SmallHost, kind: type[Request], times: int) -> Answer:
@@ -279,3 +302,68 @@ async def test_a_host_that_comes_back_is_connected_to_again(
         with contextlib.suppress(HostUnavailable):  # unless it is noticed before it is asked
             await client.run_cell(RUN)
         assert await client.run_cell(RUN) == RESULT
+
+
+async def test_a_kernel_is_ordered_with_its_snapshots_and_tells_of_them(client: HostClient, host: SmallHost) -> None:
+    order = KernelOrder(at=AT, epoch=4, working_folder="/w", start_up="1", lost_before="gone", snapshots=False)
+    state = await client.start_kernel(order)
+    assert state == KernelState(epoch=4, execution_count=3, queue=(), snapshots=SnapshotState(kept=2))
+    assert host.asked == [
+        kernels.StartKernel(
+            sandbox=BOX, kernel="main", epoch=4, working_folder="/w", start_up="1", lost_before="gone", snapshots=False
+        )
+    ]
+
+
+async def test_undo_branch_and_copy_are_told_in_full_and_answered_in_values(
+    client: HostClient, host: SmallHost
+) -> None:
+    undone = await client.undo(AT, 3)
+    branched = await client.branch(AT, KernelId("k-2"), 7)
+    copied = await client.copy_into(AT, KernelAddress(sandbox=SandboxId("sb-2"), kernel=KernelId("main")))
+    assert host.asked == [
+        kernels.UndoCells(sandbox=BOX, kernel="main", cells=3),
+        kernels.BranchKernel(sandbox=BOX, kernel="main", branch="k-2", epoch=7),
+        kernels.CopyInto(sandbox=BOX, kernel="main", to_sandbox="sb-2", to_kernel="main"),
+    ]
+    assert (undone.kernel.epoch, undone.not_carried) == (2, "a thread")
+    assert (branched.kernel.epoch, branched.kernel.snapshots.kept, branched.not_carried) == (7, 2, "a socket")
+    assert copied == Copied(carried=("x",), not_carried={"f": "open"}, files_note="one was left out")
+
+
+AGAIN: list[tuple[type[Request], Callable[[HostClient], Awaitable[object]]]] = [
+    (kernels.EndKernel, lambda client: client.end_kernel(AT)),
+    (kernels.SetSnapshots, lambda client: client.set_snapshots(AT, on=False)),
+    (kernels.BranchKernel, lambda client: client.branch(AT, KernelId("k-2"), 1)),
+]
+ONCE: list[tuple[type[Request], Callable[[HostClient], Awaitable[object]]]] = [
+    (kernels.UndoCells, lambda client: client.undo(AT, 1)),
+    (kernels.CopyInto, lambda client: client.copy_into(AT, AT)),
+]
+
+
+@pytest.mark.parametrize(("kind", "ask"), AGAIN)
+async def test_ending_switching_and_branching_are_asked_again(
+    client: HostClient, host: SmallHost, kind: type[Request], ask: Callable[[HostClient], Awaitable[object]]
+) -> None:
+    host.special = answers_lost(host, kind, 1)
+    await ask(client)
+    assert [type(request) for request in host.asked] == [kind, kind]
+
+
+@pytest.mark.parametrize(("kind", "ask"), ONCE)
+async def test_what_would_be_done_twice_is_asked_once(
+    client: HostClient, host: SmallHost, kind: type[Request], ask: Callable[[HostClient], Awaitable[object]]
+) -> None:
+    host.special = answers_lost(host, kind, 1)
+    with pytest.raises(HostUnavailable) as raised:
+        await ask(client)
+    assert answer_lost(raised.value)
+    assert [type(request) for request in host.asked] == [kind]
+
+
+async def test_ending_a_kernel_whose_sandbox_is_gone_is_no_error(client: HostClient, host: SmallHost) -> None:
+    host.gone = "disk full"
+    await client.end_kernel(AT)
+    host.holds = False
+    await client.end_kernel(AT)

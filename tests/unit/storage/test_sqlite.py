@@ -88,8 +88,8 @@ async def test_records_of_before_there_were_branches_are_families_of_one(tmp_pat
     connection = sqlite3.connect(path, isolation_level=None)
     migrate(connection, MIGRATIONS[:1])
     connection.execute(
-        "INSERT INTO sessions VALUES ('old', 'local', 'large', '{\"A\": \"b\"}', 'x = 1', '/home/user', 't1', 't2', 'sb-1', 1,"
-        " 7, 'a loss', 0)"
+        "INSERT INTO sessions VALUES ('old', 'local', 'large', '{\"A\": \"b\"}', 'x = 1', '/home/user', 't1', 't2',"
+        " 'sb-1', 1, 7, 'a loss', 0)"
     )
     connection.close()
     store = SqliteSessionStore(path)

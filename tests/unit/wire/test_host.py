@@ -32,6 +32,8 @@ def _value(hint: object) -> object:
         return ()
     if origin is dict:
         return {}
+    if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
+        return sample(hint)
     if isinstance(hint, type) and issubclass(hint, str):
         return next(iter(hint))  # type: ignore[call-overload]
     return None

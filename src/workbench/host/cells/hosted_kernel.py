@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from workbench.contracts.engine import Sandbox
@@ -19,6 +20,7 @@ from workbench.errors import (
     SandboxUnavailable,
     WorkbenchError,
 )
+from workbench.host.cells.between import Between
 from workbench.host.cells.cell_run import CellRun, Ending, send_interrupts
 from workbench.host.cells.measuring import Cost, Meter
 from workbench.host.cells.memories import Change, Memories, Memory, Patience, Wanted
@@ -28,7 +30,7 @@ from workbench.host.cells.results import cell_result
 from workbench.host.cells.snapshots import Snapshot, SnapshotPolicy, Snapshots
 from workbench.host.cells.tracked import Shelf, State, Tracked
 from workbench.host.cells.words import RESTARTED, Place, how_it_ended
-from workbench.model.execution import Cell, Receipt, SnapshotState, Variable
+from workbench.model.execution import Cell, Receipt, SnapshotState
 from workbench.model.ids import new_cell_id
 from workbench.model.process import ProcessExit
 from workbench.wire import kernels as wire
@@ -37,11 +39,8 @@ _log = logging.getLogger(__name__)
 # Each holds its code in memory.
 MOST_WAITING = 1000
 _NEVER_BEGAN = "the kernel was restarted before it began; send it again"
-# Beyond the kernel's own patience with the question.
-_VARIABLES_S = 30.0
 _ATTACH_S = 30.0
 _THREADS_S = 5.0
-_TURN_S = 30.0
 # For cells to write their results down when the sandbox closes.
 _CLOSE_S = 30.0
 
@@ -90,6 +89,8 @@ class HostedKernel:
             on_lost=self._memory_lost,
             patience=self._patience,
         )
+
+        self.between = Between(self._queue, self.memories, self.snapshots, self._own)
 
     def report(self, sandbox: str) -> wire.KernelReport:
         """As it is now."""
@@ -157,7 +158,8 @@ class HostedKernel:
             ticket.wait_again()
             tracked.state = State.WAITING
         cost = await measured.stop()
-        change = await self.memories.settled() if ending.lost else memory.change
+        # Whoever noticed the end first, the cell knows best why.
+        change = replace(await self.memories.settled(), lost=ending.lost) if ending.lost else memory.change
         receipt = self._receipt(memory, ending, change, cost, kept)
         await tracked.output.keep_whole(self._mount)
         tracked.end(cell_result(cell, ending, receipt, tracked.output, self._place, change.restored))
@@ -201,7 +203,7 @@ class HostedKernel:
         return ending
 
     def _receipt(self, memory: Memory, ending: Ending, change: Change, cost: Cost, kept: SnapshotState) -> Receipt:
-        counted = ending.finished or ending.began
+        counted = change.restored or ending.finished or ending.began
         if counted is not None:
             memory.execution_count = counted.execution_count
         finished = ending.finished
@@ -246,14 +248,10 @@ class HostedKernel:
         Raises:
             KernelUnavailable: none comes up.
         """
-        self._refuse_all(_NEVER_BEGAN)
+        self._queue.refuse_all(_NEVER_BEGAN)
         if self._run is not None:
             self._run[1].stop(RESTARTED)
         await self.memories.replace(RESTARTED)
-
-    def _refuse_all(self, reason: str) -> None:
-        for ticket in self._queue.waiting():
-            ticket.refuse(Cancelled(reason, {"cell": ticket.cell}))
 
     async def interrupt(self) -> None:
         """What runs, until it is over, up to a few times. Those who ask meanwhile wait for the same."""
@@ -274,88 +272,6 @@ class HostedKernel:
                 await send_interrupts(memory.kernel, ticket.over, ladder)
         finally:
             self._interrupting = None
-
-    async def undo(self, cells: int) -> str:
-        """Back over so many; what could not be carried.
-
-        Raises:
-            Conflict: a cell runs, or so many are not kept; nothing changed.
-            KernelUnavailable: it cannot be had; nothing changed.
-        """
-        running = self._queue.running
-        if running is not None and running.origin is not Origin.HOST:
-            raise Conflict(f"cell {running.cell} is running: wait for it or interrupt it, then undo")
-        self._refuse_all("its kernel went back to an earlier memory before it began; send it again")
-        return await asyncio.shield(self._own(self._in_turn(lambda memory: self._undo(memory, cells)), "undo"))
-
-    async def _undo(self, memory: Memory, cells: int) -> str:
-        target = memory.cells - cells
-        source = self.snapshots.before(target)
-        empty = target == 0 and not self.wanted.start_up
-        if source is None and not empty:
-            raise Conflict(_how_far(self.snapshots, memory.cells), {"cells": str(cells)})
-        memory = await self.memories.go_back(source)
-        await self.snapshots.take(memory.kernel, memory.cells, memory.execution_count)
-        return source.not_carried if source else ""
-
-    async def branch(self, wait_s: float) -> Snapshot:
-        """A copy of the memory, for the caller to start or to discard.
-
-        Raises:
-            Conflict: this kernel cannot be copied.
-            KernelUnavailable: its turn did not come in time, or there is no kernel.
-        """
-        return await asyncio.shield(self._own(self._in_turn(self._copied, wait_s), "branch"))
-
-    async def _copied(self, memory: Memory) -> Snapshot:
-        made = await self.snapshots.copy(memory.kernel, memory.cells, memory.execution_count)
-        if not isinstance(made, Snapshot):
-            raise Conflict(f"this kernel cannot be branched: {made.declined}", {"kernel": self.wanted.kernel})
-        return made
-
-    async def _in_turn(self, work: Callable[[Memory], Awaitable[T]], wait_s: float = _TURN_S) -> T:
-        ticket = Ticket(new_cell_id(), Origin.HOST, "")
-        self._queue.join(ticket)
-        waiting = asyncio.get_running_loop().call_later(wait_s, self._too_late, ticket, wait_s)
-        try:
-            async with self._queue.turn(ticket):
-                memory = await ticket.unless_refused(self.memories.ready())
-                ticket.begin()
-                return await work(memory)
-        except KernelGone as gone:
-            raise KernelUnavailable(f"{how_it_ended(gone.exit)}; ask again") from gone
-        finally:
-            waiting.cancel()
-
-    async def variables(self, most: int, wait_s: float) -> tuple[Variable, ...]:
-        """In its turn.
-
-        Raises:
-            KernelUnavailable: its turn did not come in time, or there is no kernel.
-        """
-        # Its own task: a question that was asked must be answered before the next cell, also if the asker has left.
-        return await asyncio.shield(self._own(self._variables(most, wait_s), "variables"))
-
-    async def _variables(self, most: int, wait_s: float) -> tuple[Variable, ...]:
-        async def ask(memory: Memory) -> tuple[Variable, ...]:
-            async with asyncio.timeout(_VARIABLES_S):
-                return await memory.kernel.variables(most)
-
-        try:
-            return await self._in_turn(ask, wait_s)
-        except TimeoutError:
-            raise KernelUnavailable(f"the kernel did not tell its variables in {_VARIABLES_S:g} s") from None
-
-    def _too_late(self, ticket: Ticket, wait_s: float) -> None:
-        if ticket.is_running:
-            return
-        running = self._queue.running
-        by = f"cell {running.cell} ({running.first_line!r}) is running" if running else "it is starting"
-        ticket.refuse(
-            KernelUnavailable(
-                f"the kernel had no time in {wait_s:g} s: {by}; wait for it or interrupt it, and ask again"
-            )
-        )
 
     async def use_threads(self, count: int) -> None:
         """Tell the present memory; the next one is started with the new number. Never fails: it is about speed."""
@@ -409,7 +325,7 @@ class HostedKernel:
     def close(self) -> None:
         """Begin nothing more."""
         self.memories.close()
-        self._refuse_all("the sandbox was closed before it began")
+        self._queue.refuse_all("the sandbox was closed before it began", also_hosts=True)
 
     async def aclose(self) -> None:
         """End what runs and wait until it is written down. May be called twice."""
@@ -434,14 +350,6 @@ class HostedKernel:
         self._tasks.discard(task)
         if not task.cancelled():
             task.exception()  # told to whoever waits; nobody may
-
-
-def _how_far(snapshots: Snapshots, cells: int) -> str:
-    far = snapshots.reachable(cells)
-    if far:
-        return f"undo can go back over {' or '.join(map(str, far))} cells now; so many are kept"
-    why = snapshots.state(cells).reason
-    return f"nothing to go back to is kept{f': {why}' if why else ''}"
 
 
 def _not_begun(ending: Ending) -> WorkbenchError:

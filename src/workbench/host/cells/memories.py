@@ -7,7 +7,7 @@ import contextlib
 import logging
 import time
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from workbench.contracts.engine import Sandbox
 from workbench.contracts.kernel import Kernel, KernelLauncher, KernelStart
@@ -43,10 +43,25 @@ class Patience:
 class Change:
     """What became of the memory before."""
 
-    state: MemoryState = MemoryState.INTACT
-    reason: str = ""
+    lost: str = ""
+    """why it is gone; empty if it is not"""
     restored: Restored | None = None
-    """for a memory that came back"""
+    """it came back all the same"""
+    problem: str = ""
+    """why it could not come back, if there was something that it could have come from"""
+
+    @property
+    def state(self) -> MemoryState:
+        """In one word."""
+        if not self.lost:
+            return MemoryState.INTACT
+        return MemoryState.RESTORED if self.restored else MemoryState.LOST
+
+    @property
+    def reason(self) -> str:
+        """In a clause or two, for a receipt."""
+        more = restored_words(self.restored) if self.restored else self.problem
+        return f"{self.lost}; {more}" if self.lost and more else self.lost
 
 
 @dataclass(slots=True, eq=False)
@@ -99,7 +114,7 @@ class Memories:
         self._snapshots = snapshots
         self._source = source
         """what the next memory comes from; None is a new one"""
-        self._change = Change(state=MemoryState.LOST, reason=lost_before) if lost_before else Change()
+        self._change = Change(lost=lost_before)
         self._generation = 0
         self._ended_at_once = 0
         self._cells = 0
@@ -115,6 +130,11 @@ class Memories:
         self.start_up_run: CellRun | None = None
         """while it runs, with its kernel"""
         self.starting_kernel: Kernel | None = None
+
+    @property
+    def has_start_up(self) -> bool:
+        """Whether a new memory is not an empty one."""
+        return bool(self._wanted.start_up)
 
     async def ready(self) -> Memory:
         """The present memory, or the next one as soon as it is there.
@@ -198,21 +218,17 @@ class Memories:
         self._snapshots.taken(source)
         kernel = await self._start_kernel(source)
         memory = Memory(kernel, "", execution_count=source.execution_count, cells=source.cells)
-        if self._change.state is MemoryState.LOST:
+        if self._change.lost:
             restored = Restored(
                 cells_lost=max(0, self._cells - source.cells),
                 execution_count=source.execution_count,
                 not_carried=source.not_carried,
             )
-            reason = f"{self._change.reason}; {restored_words(restored)}"
-            self._change = Change(state=MemoryState.RESTORED, reason=reason, restored=restored)
+            self._change = replace(self._change, restored=restored)
         return memory
 
     def _cannot_restore(self, problem: WorkbenchError) -> None:
-        if self._change.state is not MemoryState.INTACT:
-            self._change = Change(state=MemoryState.LOST, reason=f"{self._change.reason}; {problem.message}")
-        else:
-            self._change = Change(state=MemoryState.LOST, reason=problem.message)
+        self._change = Change(lost=self._change.lost or problem.message, problem=problem.message)
         self._own(self._snapshots.drop_all())
 
     async def _start_up(self, kernel: Kernel) -> str:
@@ -264,7 +280,7 @@ class Memories:
             return
         self.current = None
         self.epoch += 1
-        self._change = Change(state=MemoryState.LOST, reason=_joined(memory.change.reason, reason))
+        self._change = Change(lost=_joined(memory.change.reason, reason))
         self._cells = memory.cells
         self._source = self._snapshots.newest() if restore else None
         if not restore:

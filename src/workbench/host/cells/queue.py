@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable
 from enum import StrEnum
 from typing import TypeVar
 
-from workbench.errors import WorkbenchError
+from workbench.errors import Cancelled, WorkbenchError
 from workbench.model.execution import QueuedCell
 from workbench.model.ids import CellId
 
@@ -122,7 +122,7 @@ class TurnQueue:
             self.leave(ticket)
 
     def follow(self, ticket: Ticket, after: Ticket) -> None:
-        """`after` is over and this one has its turn, before all that wait. Its owner lets it leave."""
+        """`after`, whose turn it is, is over, and this one has its turn before all that wait. Its owner ends it."""
         self._tickets[self._tickets.index(after)] = ticket
         ticket.granted.set()
         ticket.begin()
@@ -143,6 +143,12 @@ class TurnQueue:
     def waiting(self) -> list[Ticket]:
         """Those that have not begun."""
         return [ticket for ticket in self._tickets if not ticket.is_running]
+
+    def refuse_all(self, reason: str, *, also_hosts: bool = False) -> None:
+        """Those that have not begun never will; what the host itself wants a turn for only if it is said."""
+        for ticket in self.waiting():
+            if also_hosts or ticket.origin is not Origin.HOST:
+                ticket.refuse(Cancelled(reason, {"cell": ticket.cell}))
 
     def report(self) -> tuple[QueuedCell, ...]:
         """The running one first."""

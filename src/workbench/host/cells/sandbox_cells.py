@@ -38,9 +38,9 @@ class CellOptions(NamedTuple):
     spool: Path
     spool_max_bytes: int
     limit_max_s: float
-    policy: SnapshotPolicy = SnapshotPolicy()
     patience: Patience = Patience()
     grace: Grace = Grace()
+    policy: SnapshotPolicy = SnapshotPolicy()
 
 
 class SandboxCells:
@@ -134,7 +134,7 @@ class SandboxCells:
         if request.cells < 1:
             raise InvalidRequest(f"undo goes back over 1 cell or more, not {request.cells}")
         kernel = self._kernel(request.kernel)
-        not_carried = await kernel.undo(request.cells)
+        not_carried = await kernel.between.undo(request.cells)
         return wire.UndoReport(kernel=kernel.report(self._id), not_carried=not_carried)
 
     async def branch(self, request: wire.BranchKernel) -> wire.BranchReport:
@@ -143,7 +143,7 @@ class SandboxCells:
         not_carried = ""
         branch = self._kernels.get(name)
         if branch is None:
-            source = await parent.branch(bounded(request.wait_s))
+            source = await parent.between.copy(bounded(request.wait_s))
             # Whoever asked for the same meanwhile was first.
             branch = self._kernels.get(name)
             if branch is not None:
@@ -186,7 +186,7 @@ class SandboxCells:
         if not 1 <= request.most <= _MOST_VARIABLES:
             raise InvalidRequest(f"ask for 1 to {_MOST_VARIABLES} variables, not {request.most}")
         kernel = self._kernel(request.kernel)
-        return wire.VariableList(variables=await kernel.variables(request.most, bounded(request.wait_s)))
+        return wire.VariableList(variables=await kernel.between.variables(request.most, bounded(request.wait_s)))
 
     async def attach_kernel(self, request: wire.AttachKernel) -> wire.AttachReport:
         """A door for notebooks."""

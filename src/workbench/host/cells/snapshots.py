@@ -32,7 +32,7 @@ _names = itertools.count(1)
 class SnapshotPolicy:
     """What is affordable."""
 
-    kept: int = 4
+    kept: int = 3
     """the newest is for a loss, the others are for undo"""
     memory_share: float = 0.8
     """of the tier's memory: what is in use and what the kernel has, which could be needed twice, must fit into it"""

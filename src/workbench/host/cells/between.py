@@ -1,0 +1,139 @@
+"""What is asked of a kernel between two cells: its variables, a copy of its memory, an earlier memory."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, Protocol, TypeVar
+
+from workbench.contracts.kernel import KernelGone
+from workbench.errors import Conflict, KernelUnavailable
+from workbench.host.cells.memories import Memories, Memory
+from workbench.host.cells.queue import Origin, Ticket, TurnQueue
+from workbench.host.cells.snapshots import Snapshot, Snapshots
+from workbench.host.cells.words import how_it_ended
+from workbench.model.execution import Variable
+from workbench.model.ids import new_cell_id
+
+# Beyond the kernel's own patience with the question.
+_VARIABLES_S = 30.0
+_TURN_S = 30.0
+
+T = TypeVar("T")
+
+
+class Own(Protocol):
+    """Runs work in a task that the hosted kernel waits for when it closes."""
+
+    def __call__(self, work: Coroutine[Any, Any, T], name: str) -> asyncio.Task[T]:
+        """Start it."""
+        ...
+
+
+class Between:
+    """Of one hosted kernel. Everything here waits for its turn among the cells, in a task of its own: what was asked
+    must be answered before the next cell, also if the asker has left.
+    """
+
+    def __init__(self, queue: TurnQueue, memories: Memories, snapshots: Snapshots, own: Own) -> None:
+        self._queue = queue
+        self._memories = memories
+        self._snapshots = snapshots
+        self._own = own
+
+    async def variables(self, most: int, wait_s: float) -> tuple[Variable, ...]:
+        """The names of the memory.
+
+        Raises:
+            KernelUnavailable: its turn did not come in time, or there is no kernel.
+        """
+
+        async def ask(memory: Memory) -> tuple[Variable, ...]:
+            async with asyncio.timeout(_VARIABLES_S):
+                return await memory.kernel.variables(most)
+
+        try:
+            return await self._in_turn(ask, wait_s)
+        except TimeoutError:
+            raise KernelUnavailable(f"the kernel did not tell its variables in {_VARIABLES_S:g} s") from None
+
+    async def copy(self, wait_s: float) -> Snapshot:
+        """A copy of the memory, for the caller to start or to discard.
+
+        Raises:
+            Conflict: this kernel cannot be copied.
+            KernelUnavailable: its turn did not come in time, or there is no kernel.
+        """
+
+        async def copied(memory: Memory) -> Snapshot:
+            made = await self._snapshots.copy(memory.kernel, memory.cells, memory.execution_count)
+            if not isinstance(made, Snapshot):
+                raise Conflict(f"the memory of this kernel cannot be copied: {made.declined}")
+            return made
+
+        return await self._in_turn(copied, wait_s)
+
+    async def undo(self, cells: int) -> str:
+        """Back over so many; what could not be carried. What waits never begins.
+
+        Raises:
+            Conflict: a cell runs, or so many are not kept; nothing changed.
+            KernelUnavailable: the memory cannot be had; nothing changed.
+        """
+        running = self._queue.running
+        if running is not None and running.origin is not Origin.HOST:
+            raise Conflict(f"cell {running.cell} is running: wait for it or interrupt it, then undo")
+        if self._memories.current is not None:
+            self._found(self._memories.current, cells)
+        self._queue.refuse_all("its kernel went back to an earlier memory before it began; send it again")
+
+        async def go_back(memory: Memory) -> str:
+            source = self._found(memory, cells)
+            earlier = await self._memories.go_back(source)
+            await self._snapshots.take(earlier.kernel, earlier.cells, earlier.execution_count)
+            return source.not_carried if source else ""
+
+        return await self._in_turn(go_back, _TURN_S)
+
+    def _found(self, memory: Memory, cells: int) -> Snapshot | None:
+        """The one to go back to; None for a memory that nothing had run in."""
+        target = memory.cells - cells
+        source = self._snapshots.before(target)
+        if source is None and (target != 0 or self._memories.has_start_up):
+            far = self._snapshots.reachable(memory.cells)
+            why = self._snapshots.state(memory.cells).reason
+            said = (
+                f"undo can go back over {' or '.join(map(str, far))} cells now: so many are kept"
+                if far
+                else f"nothing to go back to is kept{f': {why}' if why else ''}"
+            )
+            raise Conflict(said, {"cells": str(cells)})
+        return source
+
+    async def _in_turn(self, work: Callable[[Memory], Awaitable[T]], wait_s: float) -> T:
+        return await asyncio.shield(self._own(self._take_turn(work, wait_s), "a question"))
+
+    async def _take_turn(self, work: Callable[[Memory], Awaitable[T]], wait_s: float) -> T:
+        ticket = Ticket(new_cell_id(), Origin.HOST, "")
+        self._queue.join(ticket)
+        waiting = asyncio.get_running_loop().call_later(wait_s, self._too_late, ticket, wait_s)
+        try:
+            async with self._queue.turn(ticket):
+                memory = await ticket.unless_refused(self._memories.ready())
+                ticket.begin()
+                return await work(memory)
+        except KernelGone as gone:
+            raise KernelUnavailable(f"{how_it_ended(gone.exit)}; ask again") from gone
+        finally:
+            waiting.cancel()
+
+    def _too_late(self, ticket: Ticket, wait_s: float) -> None:
+        if ticket.is_running:
+            return
+        running = self._queue.running
+        by = f"cell {running.cell} ({running.first_line!r}) is running" if running else "it is starting"
+        ticket.refuse(
+            KernelUnavailable(
+                f"the kernel had no time in {wait_s:g} s: {by}; wait for it or interrupt it, and ask again"
+            )
+        )
