@@ -115,7 +115,6 @@ class Kept(Session):
         declined = 0
         while True:
             await self.run(code)
-            await asyncio.sleep(THINK_S)
             if (await self.kept()).current:
                 return declined
             declined += 1
@@ -313,8 +312,10 @@ class Idle:
     """with the host and what they share"""
     machine_mib: float
     """by what MemAvailable fell"""
+    full_mib: float
+    """what one adds when it has as many snapshots as are ever kept"""
     wrong: int
-    """that did not answer with their own state afterwards, or had no snapshot"""
+    """that had no snapshot, or did not answer with their own state afterwards"""
 
 
 async def idle(settings: Settings, count: int) -> Idle:
@@ -326,15 +327,18 @@ async def idle(settings: Settings, count: int) -> Idle:
         before, available = held_kib(status.pid), available_kib()
         sessions = [await _idle(connection, number) for number in range(count)]
         after, left = held_kib(status.pid), available_kib()
-        wrong = 0
-        for number, session in enumerate(sessions):
-            kept = (await session.kept()).current
-            wrong += not kept or await session.value("mine") != str(number)
+        kept = [await session.kept() for session in sessions]
+        answers = [await session.value("mine") for session in sessions]
+        wrong = sum(not state.current or answer != str(number) for number, (state, answer) in enumerate(zip(kept, answers, strict=True)))
+        for session in sessions:
+            await session.until_kept(TRIVIAL)
+        full = held_kib(status.pid)
         await asyncio.gather(*(session.close() for session in sessions))
     return Idle(
         each_mib=(after - before) / 1024 / count,
         all_mib=after / 1024,
         machine_mib=(available - left) / 1024,
+        full_mib=(full - before) / 1024 / count,
         wrong=wrong,
     )
 

@@ -22,9 +22,7 @@ async def make_kernel(
     sandbox = new_sandbox_id()
     create = wire.CreateSandbox(sandbox=sandbox, kernel=True, **sandbox_fields)  # type: ignore[arg-type]
     await host.ask(create, wire.SandboxReport)
-    start = kernels.StartKernel(
-        sandbox=sandbox, kernel=KERNEL, epoch=epoch, start_up=start_up, snapshots=snapshots
-    )
+    start = kernels.StartKernel(sandbox=sandbox, kernel=KERNEL, epoch=epoch, start_up=start_up, snapshots=snapshots)
     await host.ask(start, kernels.KernelReport)
     return sandbox
 

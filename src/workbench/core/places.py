@@ -9,7 +9,7 @@ race goes on with what the winner wrote. Making X twice is making it once, becau
 A session and its branches, a family, are in the same sandbox, each with a kernel of its own. The first arrow is each
 one's own: X is made by whoever comes first, and every other finds it and starts its kernel there. Who finds that X is
 gone for one that had begun has noticed a loss, and does not make X anew under that one; should one find its kernel
-missing in a living X nevertheless, it has not begun in that X, and is told so.
+missing in a living X nevertheless, X was made anew, and is gone all the same.
 
 The second arrow takes them all, in one step: whoever notices the loss moves the whole family to the same Y, also those
 that had not begun and those that are being deleted, so that they meet again there, around the same files. Nobody is
@@ -90,11 +90,10 @@ class Places:
         Raises:
             SandboxUnavailable: with a `gone_reason` if it ended, or had ended before for another of the family.
         """
-        shared = await self._check_the_others(session)
+        await self._check_family(session)
         await self._create(session)
-        if shared:
-            # Its host may have ended while we asked, and the next one makes what the last one had.
-            await self._check_the_others(session)
+        # Again: its host may have ended while we asked, and the next one makes what the last one had.
+        await self._check_family(session)
         order = KernelOrder(
             at=kernel_of(session),
             epoch=session.epoch,
@@ -109,14 +108,13 @@ class Places:
             if kernel:
                 raise
 
-    async def _check_the_others(self, session: Session) -> bool:
-        """Whether there are others in the family; those that have begun must be where their records say.
+    async def _check_family(self, session: Session) -> None:
+        """Those that have begun must be where their records say, be it the session itself for another process.
 
         A sandbox that was lost before we ever were in it would be made anew under its name, and never be noticed as
         lost by those who had something in it.
         """
-        others = [one for one in await self._store.family(session.mount) if one.spec.id != session.spec.id]
-        for one in others:
+        for one in await self._store.family(session.mount):
             if not one.begun or one.ending or one.sandbox != session.sandbox:
                 continue
             try:
@@ -124,7 +122,6 @@ class Places:
             except NotFound:
                 if await self._still_begun(one):
                     raise sandbox_gone(session.sandbox, _MADE_ANEW) from None
-        return bool(others)
 
     async def _still_begun(self, session: Session) -> bool:
         """And not deleted, which ends a kernel but is written down before."""
@@ -134,7 +131,13 @@ class Places:
             return False
         return now.begun and not now.ending and now.sandbox == session.sandbox and now.created_at == session.created_at
 
-    async def _create(self, session: Session) -> SandboxState:
+    async def _create(self, session: Session) -> None:
+        found = await self._made_or_found(session)
+        if found.tier != session.spec.tier.name:
+            # It was ordered before the session got another tier.
+            await self._host.change_tier(session.sandbox, session.spec.tier)
+
+    async def _made_or_found(self, session: Session) -> SandboxState:
         order = SandboxOrder(sandbox=session.sandbox, tier=session.spec.tier, mount=session.mount, env=session.spec.env)
         waited_s = 0.0
         while True:
@@ -145,8 +148,6 @@ class Places:
                 if found is not None and found.gone:
                     raise sandbox_gone(session.sandbox, found.gone) from conflict
                 if found is not None:
-                    # It lives, and was ordered before the session got another tier.
-                    await self._host.change_tier(session.sandbox, session.spec.tier)
                     return found
                 # Someone else has it made just now, or its predecessor is on its way out.
                 if waited_s >= (_FREEING_S if "mount" in conflict.context else _MAKING_S):
@@ -226,13 +227,13 @@ class Places:
             return moved
 
     async def without_kernel(self, session: Session) -> Session:
-        """Write down that its kernel is not where the record says, although the sandbox lives; the record as it then
-        is.
+        """For one whose kernel is not where the record says, although the sandbox lives; the record as it then is.
 
-        Another of its family made a lost sandbox anew before we noticed; or it was deleted, and raises so.
+        Another process made a lost sandbox anew before we noticed; or the session was deleted, and that is raised.
         """
-        moved = replace(session, begun=False, epoch=session.epoch + 1, last_loss=_MADE_ANEW)
-        return moved if await self._store.replace(session, moved) else usable(await self._store.get(session.spec.id))
+        if await self._still_begun(session):
+            return await self.lost(session, _MADE_ANEW)
+        return usable(await self._store.get(session.spec.id))
 
     async def settle(self, session: Session, receipt: Receipt) -> None:
         """Keep what a receipt says before it is given to the caller."""

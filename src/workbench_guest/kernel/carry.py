@@ -321,8 +321,7 @@ class _Unpacking:
             self._frames.update(dict.fromkeys(frame.labels, frame))
         report = _Report()
         for label in self._frames:
-            # The agent's own code runs in here, and may raise anything.
-            with contextlib.suppress(BaseException):
+            with contextlib.suppress(_Missing):
                 self.value_of(label)
             if label.isidentifier():
                 if label in self._loaded:
@@ -346,17 +345,17 @@ class _Unpacking:
         self._loading.update(labels)
         try:
             with frame.open(self._descriptor) as file:
-                values = _Unpickler(file, self, self._namespace).load()
+                values = dict(zip(labels, _Unpickler(file, self, self._namespace).load(), strict=True))
         except BaseException as problem:
-            self._failed.update(dict.fromkeys(labels, _reason(problem)))
-            raise
+            # The agent's own code runs in there, and may raise anything.
+            reason = _reason(problem)
+            self._failed.update(dict.fromkeys(labels, reason))
+            raise _Missing(_holds(label, reason)) from problem
         finally:
             self._loading.difference_update(labels)
-        for name, value in zip(labels, values, strict=True):
-            self._loaded[name] = value
-            if name.isidentifier():
-                self._namespace[name] = value
-        return self._loaded[label]
+        self._loaded.update(values)
+        self._namespace.update({name: value for name, value in values.items() if name.isidentifier()})
+        return values[label]
 
 
 class _Unpickler(pickle.Unpickler):

@@ -162,6 +162,7 @@ class ScriptedLauncher:
         self.dormant: dict[str, int] = {}
         """snapshots, with the count of the last cell that each remembers"""
         self.snapshot_answer = SnapshotAnswer(cost_s=0.01)
+        self.cannot_wake = False
         self.asked_to_copy: list[int] = []
         """with how much room"""
         self.dies_at_once = False
@@ -172,7 +173,7 @@ class ScriptedLauncher:
             raise SandboxUnavailable(f"the sandbox is gone: {sandbox.gone}")
         if self.refuses:
             raise KernelUnavailable(self.refuses)
-        if start.snapshot is not None and start.snapshot not in self.dormant:
+        if start.snapshot is not None and (self.cannot_wake or start.snapshot not in self.dormant):
             raise KernelUnavailable("the snapshot cannot be used")
         kernel = ScriptedKernel(start, self)
         self.kernels.append(kernel)
@@ -237,6 +238,7 @@ class StandInSandbox:
         self._launcher = launcher or ScriptedLauncher()
         self.memory_bytes = 1
         self.snapshot_holds = 0
+        self.offers = True
         self.cpu_s = 0.0
         self.gone = ""
         self.started: list[StandInProcess] = []
@@ -270,7 +272,7 @@ class StandInSandbox:
         return frozenset(self._launcher.dormant)
 
     async def snapshot_offered(self, snapshot: str, within_s: float) -> bool:
-        return snapshot in self._launcher.dormant
+        return self.offers and snapshot in self._launcher.dormant
 
     async def snapshot_bytes(self, snapshot: str) -> int:
         return self.snapshot_holds
@@ -295,9 +297,11 @@ class StandInSandbox:
 class Bench:
     """The cells of one stand-in sandbox, with folders of the test's."""
 
-    def __init__(self, folder: Path, *, spool_max_bytes: int = 2**28, mount_bytes: int = 2**30) -> None:
-        self.sandbox = StandInSandbox()
+    def __init__(
+        self, folder: Path, *, spool_max_bytes: int = 2**28, mount_bytes: int = 2**30, snapshots: bool = False
+    ) -> None:
         self.launcher = ScriptedLauncher()
+        self.sandbox = StandInSandbox(self.launcher if snapshots else None)
         self.files = folder / "files"
         self.spool = folder / "spool"
         self.files.mkdir()

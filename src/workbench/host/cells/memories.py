@@ -186,8 +186,12 @@ class Memories:
             try:
                 return await self._wake(source)
             except KernelUnavailable as problem:
+                if not self._change.lost:
+                    # A branch: an empty memory would not be one.
+                    raise
                 _log.warning("kernel %s: %s", self._wanted.kernel, problem.message)
-                self._cannot_restore(problem)
+                self._change = replace(self._change, problem=problem.message)
+                self._own(self._snapshots.drop_all())
         kernel = await self._start_kernel()
         try:
             self.starting_kernel = kernel
@@ -216,7 +220,12 @@ class Memories:
         """Nothing is run: the memory is as it was when its cells had ended."""
         # No snapshot any more, whatever comes of it.
         self._snapshots.taken(source)
-        kernel = await self._start_kernel(source)
+        try:
+            kernel = await self._start_kernel(source)
+        except BaseException:
+            # One that was not reached still sleeps.
+            self._own(self._sandbox.discard(source.name))
+            raise
         memory = Memory(kernel, "", execution_count=source.execution_count, cells=source.cells)
         if self._change.lost:
             restored = Restored(
@@ -226,10 +235,6 @@ class Memories:
             )
             self._change = replace(self._change, restored=restored)
         return memory
-
-    def _cannot_restore(self, problem: WorkbenchError) -> None:
-        self._change = Change(lost=self._change.lost or problem.message, problem=problem.message)
-        self._own(self._snapshots.drop_all())
 
     async def _start_up(self, kernel: Kernel) -> str:
         """What the start-up code raised.
@@ -272,9 +277,7 @@ class Memories:
         end = await memory.kernel.wait()
         self.lost(memory, how_it_ended(end), end)
 
-    def lost(
-        self, memory: Memory, reason: str, end: ProcessExit | None = None, *, restore: bool = True
-    ) -> None:
+    def lost(self, memory: Memory, reason: str, end: ProcessExit | None = None, *, restore: bool = True) -> None:
         """It ended, or must: the next one is started in the background. Nothing happens if that is known."""
         if self.current is not memory:
             return

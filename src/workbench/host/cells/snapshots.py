@@ -68,9 +68,7 @@ class Snapshot:
 class Snapshots:
     """Owned by a hosted kernel. Every call is made in the kernel's turn, but for those that only look or drop."""
 
-    def __init__(
-        self, sandbox: Sandbox, kernel: KernelId, meter: Meter, policy: SnapshotPolicy, *, on: bool
-    ) -> None:
+    def __init__(self, sandbox: Sandbox, kernel: KernelId, meter: Meter, policy: SnapshotPolicy, *, on: bool) -> None:
         self._sandbox = sandbox
         self._kernel = kernel
         self._meter = meter

@@ -527,6 +527,10 @@ holds = {'it': refuses}
 """)
 # Told by the side that unpacks.
 LEFT_WHEN_LOADED = _kinds(r"""
+== holder_read_first
+holder_read_first = []
+-> it holds exits, which cannot be carried: SystemExit: 3
+
 == exits
 class Exits:
 
@@ -534,6 +538,7 @@ class Exits:
         raise SystemExit(3)
 exits = Exits()
 exits.a = 1
+holder_read_first.append(exits)
 -> SystemExit: 3
 
 == holder_of_it

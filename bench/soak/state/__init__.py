@@ -1,0 +1,1 @@
+"""The soak of a memory that is kept: lost by every road, restored, undone, branched; every value checked."""

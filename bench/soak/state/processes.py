@@ -1,0 +1,92 @@
+"""The processes of one sandbox, found and killed from outside."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+from pathlib import Path
+
+from bench.sessions import outside_pid
+from bench.soak.leaks import descendants, is_alive
+
+_OUR_NAME = "workbench"
+
+
+class Processes:
+    """Of the sandbox with this pid namespace."""
+
+    def __init__(self, namespace: int) -> None:
+        first = outside_pid(1, namespace)
+        if first is None:
+            raise ProcessLookupError
+        self.first = first
+        """pid 1 of the sandbox"""
+
+    def kernel(self, inside: int) -> int | None:
+        """The process that has this number inside."""
+        return next((pid for pid in self._all() if _inside(pid) == inside), None)
+
+    def dormant(self) -> list[int]:
+        """Snapshots, and interpreters that have not become anything yet."""
+        return [pid for pid in self._all() if _status(pid, "Name:") == _OUR_NAME and self._is_child(pid)]
+
+    def any(self, luck: random.Random) -> int | None:
+        """One of them, but for pid 1."""
+        found = self._all()
+        return luck.choice(found) if found else None
+
+    def kill(self, pid: int) -> bool:
+        """Whether it was there. Never another one that has got the number meanwhile."""
+        try:
+            handle = os.pidfd_open(pid)
+        except OSError:
+            return False
+        try:
+            if pid != self.first and pid not in self._all():
+                return False
+            signal.pidfd_send_signal(handle, signal.SIGKILL)
+        except OSError:
+            return False
+        finally:
+            os.close(handle)
+        return True
+
+    def count(self) -> int:
+        """Without pid 1."""
+        return len(self._all())
+
+    def told(self) -> list[str]:
+        """For a report."""
+        return [f"{pid} {_status(pid, 'Name:')} {_status(pid, 'State:')} of {_status(pid, 'PPid:')}" for pid in self._all()]
+
+    def _all(self) -> list[int]:
+        return [pid for pid in descendants(self.first) if is_alive(pid)]
+
+    def _is_child(self, pid: int) -> bool:
+        return _status(pid, "PPid:") == str(self.first)
+
+
+def zygotes(host: int) -> list[int]:
+    """Of the host with this pid."""
+    return [pid for pid in descendants(host) if b"workbench_guest.zygote" in _cmdline(pid)]
+
+
+def _cmdline(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+def _status(pid: int, field: str) -> str:
+    """The last word of a line."""
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    except OSError:
+        return ""
+    return next((line.split()[-1] for line in lines if line.startswith(field)), "")
+
+
+def _inside(pid: int) -> int:
+    return int(_status(pid, "NSpid:") or 0)
