@@ -9,12 +9,14 @@ import random
 import shutil
 import tempfile
 import time
-from dataclasses import replace
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bench.hosts import until
 from bench.soak.leaks import Holdings, descendants, holdings, left_behind, resident_mib
 from bench.soak.session import Hang, SoakSession
+from bench.soak.state import lane as state_lane
 from bench.soak.steps import STEPS, closed_in_mid_cell
 from bench.soak.tally import Tally
 from bench.table import machine
@@ -26,37 +28,57 @@ from workbench.settings import Settings
 from workbench.wire import host as wire
 
 _POOL = 2
+_FIRST_SESSIONS = 2
 _STEPS_OF_A_SESSION = (5, 30)
 # For what was closed to be gone, and for a stopped host to leave.
 _SETTLE_S = 60.0
 
 
-async def soak(settings: Settings, seconds: float, lanes: int, seed: int) -> str:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """What lanes do."""
+
+    name: str
+    session: Callable[[Settings, Tally, random.Random, float], Awaitable[None]]
+    """one session from its beginning to its end, which comes soon after the deadline; never raises"""
+    beside: Callable[[int, Tally, random.Random, float], Awaitable[None]] | None = None
+    """what happens to the host with this pid meanwhile"""
+
+
+async def soak(settings: Settings, seconds: float, lanes: int, seed: int, scenario: Scenario | None = None) -> str:
     """The report: a line of it begins with PASS or FAIL."""
+    scenario = scenario or CELLS
     folder = Path(tempfile.mkdtemp(prefix="wb-soak-"))
     mine = replace(settings, data_dir=folder, pool_size=_POOL)
     tally = Tally()
     facts = "The host did not start."
     try:
-        facts = await _on_a_host(mine, tally, seconds, lanes, seed)
+        facts = await _on_a_host(mine, tally, seconds, lanes, seed, scenario)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     who = "root" if os.geteuid() == 0 else "an ordinary user"
-    return tally.report(f"As {who}: {seconds:.0f} s, {lanes} lanes, seed {seed}", f"{facts}\n\n{machine()}")
+    title = f"{scenario.name}, as {who}: {seconds:.0f} s, {lanes} lanes, seed {seed}"
+    return tally.report(title, f"{facts}\n\n{machine()}")
 
 
-async def _on_a_host(settings: Settings, tally: Tally, seconds: float, lanes: int, seed: int) -> str:
+async def _on_a_host(
+    settings: Settings, tally: Tally, seconds: float, lanes: int, seed: int, scenario: Scenario
+) -> str:
     data = DataFolder(settings.data_dir)
     async with await connect_or_start(settings, os.environ) as connection:
         status = await connection.ask(wire.Status(), wire.StatusAnswer)
-        # What is opened once, with the first session, is no leak.
-        await _lane(settings, tally, random.Random(seed), sessions=2)
+        # What is opened once, with the first sessions, is no leak.
+        for number in range(_FIRST_SESSIONS):
+            await scenario.session(settings, tally, random.Random(f"{seed}-first-{number}"), float("inf"))
         before = await _at_rest(connection, data)
         resident = resident_mib(status.pid)
         deadline = time.monotonic() + seconds
-        await asyncio.gather(
-            *(_lane(settings, tally, random.Random(f"{seed}-{lane}"), deadline=deadline) for lane in range(lanes))
-        )
+        work: list[Awaitable[None]] = [
+            _lane(scenario, settings, tally, random.Random(f"{seed}-{lane}"), deadline) for lane in range(lanes)
+        ]
+        if scenario.beside is not None:
+            work.append(scenario.beside(status.pid, tally, random.Random(f"{seed}-beside"), deadline))
+        await asyncio.gather(*work)
         tally.leaks += (await _at_rest(connection, data)).more_than(before)
         facts = f"The host's resident memory: {resident:.0f} MB before, {resident_mib(status.pid):.0f} MB after."
         pids = [status.pid, *descendants(status.pid)]
@@ -85,24 +107,16 @@ async def _at_rest(connection: HostConnection, data: DataFolder) -> Holdings:
     return seen
 
 
-async def _lane(
-    settings: Settings,
-    tally: Tally,
-    luck: random.Random,
-    *,
-    sessions: int | None = None,
-    deadline: float = float("inf"),
-) -> None:
-    """One session after the other, until there were enough or it is time."""
-    done = 0
-    while time.monotonic() < deadline and (sessions is None or done < sessions):
-        # A connection each: clients come and go.
-        await _session(SoakSession(lambda: connect(settings), tally, luck), deadline)
-        done += 1
+async def _lane(scenario: Scenario, settings: Settings, tally: Tally, luck: random.Random, deadline: float) -> None:
+    """One session after the other, until it is time."""
+    while time.monotonic() < deadline:
+        await scenario.session(settings, tally, luck, deadline)
 
 
-async def _session(session: SoakSession, deadline: float) -> None:
+async def _cells(settings: Settings, tally: Tally, luck: random.Random, deadline: float) -> None:
     """Faults are counted here, and end the session alone."""
+    # A connection each: clients come and go.
+    session = SoakSession(lambda: connect(settings), tally, luck)
     try:
         await session.open()
         for _ in range(session.luck.randint(*_STEPS_OF_A_SESSION)):
@@ -121,3 +135,7 @@ async def _session(session: SoakSession, deadline: float) -> None:
         with contextlib.suppress(Hang, WorkbenchError):
             await session.close()
         await session.leave()
+
+
+CELLS = Scenario(name="Cells", session=_cells)
+STATE = Scenario(name="State", session=state_lane.session, beside=state_lane.kill_zygotes_at_times)

@@ -70,8 +70,9 @@ class SoakSession:
     async def open(self) -> None:
         """A sandbox and its kernel."""
         await self.ask(wire.CreateSandbox(sandbox=self.sandbox, kernel=self.luck.random() < 0.8), wire.SandboxReport)
+        # Nothing is kept here, and every loss is a loss; the soak of what is kept is in `state`.
         start = kernels.StartKernel(
-            sandbox=self.sandbox, kernel=KERNEL, epoch=self.memory.epoch, start_up=self._start_up
+            sandbox=self.sandbox, kernel=KERNEL, epoch=self.memory.epoch, start_up=self._start_up, snapshots=False
         )
         report = await self.ask(start, kernels.KernelReport)
         self.expect("epoch of a new kernel", report.epoch, self.memory.epoch)

@@ -114,6 +114,7 @@ async def test_what_ignores_interrupts_is_ended_and_the_loss_is_told_with_the_ne
     shared_host: HostConnection,
 ) -> None:
     sandbox = await make_kernel(shared_host, epoch=3)
+    await shared_host.ask(kernels.SetSnapshots(sandbox=sandbox, kernel=KERNEL, on=False), wire.Done)
     await run(shared_host, sandbox, "kept = 1")
     result = await run(shared_host, sandbox, IGNORES_INTERRUPTS, limit_s=0.5)
     assert result.outcome is Outcome.TIMED_OUT
@@ -180,7 +181,7 @@ async def test_a_death_between_cells_is_told_by_the_next_receipt_once(shared_hos
         await asyncio.sleep(0.01)
     told = await run(shared_host, sandbox, "1 + 1")
     assert (told.results.text, told.stdout.text) == ("2", "parting words\n")
-    assert (told.receipt.state, told.receipt.epoch) == (MemoryState.LOST, 2)
+    assert (told.receipt.state, told.receipt.epoch) == (MemoryState.RESTORED, 2)
     assert "with code 9" in told.receipt.reason
     assert (await run(shared_host, sandbox, "1")).receipt.state is MemoryState.INTACT
 

@@ -45,6 +45,8 @@ class StateKernel:
         """deaths that no receipt has told yet, at most"""
         self.is_dead = False
         """it was killed for certain: the next receipt must tell of a loss"""
+        self.is_shot = False
+        """the same for the cell that runs"""
         self.is_emptied = False
         """by request: the next receipt must tell that all is lost"""
         self.is_unsure = False
@@ -160,13 +162,13 @@ class StateKernel:
             self._finished(order, result)
         self.kills = max(0, self.kills - (receipt.epoch - self.epoch))
         self.epoch = receipt.epoch
-        self.is_dead = self.is_emptied = self.is_unsure = False
+        self.is_dead = self.is_shot = self.is_emptied = self.is_unsure = False
         return result
 
     def _check_epoch(self, order: Order, receipt: Receipt, *, is_lost: bool) -> None:
         passed = receipt.epoch - self.epoch
-        most = self.kills + (order.ending in _DEADLY) + self.place.is_doomed
-        least = max(is_lost, self.is_dead, self.is_emptied)
+        most = self.kills + (order.ending in _DEADLY) + self.is_shot + self.place.is_doomed
+        least = max(is_lost, self.is_dead, self.is_shot, self.is_emptied)
         if passed < least or (passed > most and not self.place.is_rough):
             self.fault(f"epoch {receipt.epoch}, which is not {least} to {most} more than {self.epoch}")
 

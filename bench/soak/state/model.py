@@ -75,9 +75,7 @@ class Order:
     def code(self) -> str:
         """What the kernel is given."""
         new = _NEW.format(first=_FIRST, **_NEW_THERE)
-        return _CELL.format(
-            ran=RAN, cell=self.cell, seen=_SEEN, new=new, change=self.change, ending=self.ending.value
-        )
+        return _CELL.format(ran=RAN, cell=self.cell, seen=_SEEN, new=new, change=self.change, ending=self.ending.value)
 
     def __str__(self) -> str:
         return f"{self.cell} {self.change!r} and {self.ending.name}"

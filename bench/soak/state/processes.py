@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-import random
 import signal
+from collections.abc import Callable
 from pathlib import Path
 
 from bench.sessions import outside_pid
@@ -31,26 +31,13 @@ class Processes:
         """Snapshots, and interpreters that have not become anything yet."""
         return [pid for pid in self._all() if _status(pid, "Name:") == _OUR_NAME and self._is_child(pid)]
 
-    def any(self, luck: random.Random) -> int | None:
-        """One of them, but for pid 1."""
-        found = self._all()
-        return luck.choice(found) if found else None
+    def any(self) -> list[int]:
+        """All of them, but for pid 1."""
+        return self._all()
 
     def kill(self, pid: int) -> bool:
         """Whether it was there. Never another one that has got the number meanwhile."""
-        try:
-            handle = os.pidfd_open(pid)
-        except OSError:
-            return False
-        try:
-            if pid != self.first and pid not in self._all():
-                return False
-            signal.pidfd_send_signal(handle, signal.SIGKILL)
-        except OSError:
-            return False
-        finally:
-            os.close(handle)
-        return True
+        return _kill(pid, lambda: pid == self.first or pid in self._all())
 
     def count(self) -> int:
         """Without pid 1."""
@@ -58,7 +45,9 @@ class Processes:
 
     def told(self) -> list[str]:
         """For a report."""
-        return [f"{pid} {_status(pid, 'Name:')} {_status(pid, 'State:')} of {_status(pid, 'PPid:')}" for pid in self._all()]
+        return [
+            f"{pid} {_status(pid, 'Name:')} {_status(pid, 'State:')} of {_status(pid, 'PPid:')}" for pid in self._all()
+        ]
 
     def _all(self) -> list[int]:
         return [pid for pid in descendants(self.first) if is_alive(pid)]
@@ -67,9 +56,32 @@ class Processes:
         return _status(pid, "PPid:") == str(self.first)
 
 
-def zygotes(host: int) -> list[int]:
-    """Of the host with this pid."""
-    return [pid for pid in descendants(host) if b"workbench_guest.zygote" in _cmdline(pid)]
+def kill_zygotes(host: int) -> int:
+    """Of the host with this pid; how many there were."""
+    return sum(_kill(pid, lambda pid=pid: pid in _zygotes(host)) for pid in _zygotes(host))  # type: ignore[misc]
+
+
+def _zygotes(host: int) -> list[int]:
+    """Their clones are called the same, but live in pid namespaces of their own."""
+    found = [pid for pid in descendants(host) if b"workbench_guest.zygote" in _cmdline(pid)]
+    return [pid for pid in found if _status(pid, "NSpid:") == str(pid)]
+
+
+def _kill(pid: int, is_still_it: Callable[[], bool]) -> bool:
+    """Asked once the process cannot become another one under the same number."""
+    try:
+        handle = os.pidfd_open(pid)
+    except OSError:
+        return False
+    try:
+        if not is_still_it():
+            return False
+        signal.pidfd_send_signal(handle, signal.SIGKILL)
+    except OSError:
+        return False
+    finally:
+        os.close(handle)
+    return True
 
 
 def _cmdline(pid: int) -> bytes:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from workbench.contracts.engine import Sandbox
@@ -41,6 +41,16 @@ class SnapshotAnswer:
     """how long it stood still"""
     not_carried: str = ""
     """what the copy cannot have, in words"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Carried:
+    """Variables that were packed or taken up, and those that were not. Told by a guest, bounded by the client."""
+
+    names: tuple[str, ...] = ()
+    not_carried: Mapping[str, str] = field(default_factory=dict)
+    """with the reason"""
+    working_folder: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +131,15 @@ class Kernel(Protocol):
         """
         ...
 
+    async def unpack(self, path: str, working_folder: str) -> Carried:
+        """Take up variables that a copy of another kernel packed into a file of the sandbox. Between cells only.
+
+        Raises:
+            KernelGone: it ended.
+            KernelUnavailable: it did not answer in time, or cannot read the file.
+        """
+        ...
+
     async def use_threads(self, count: int) -> None:
         """The sandbox has so many CPUs from now on: pools of threads follow, before the next cell at the latest."""
         ...
@@ -163,6 +182,15 @@ class KernelLauncher(Protocol):
 
         Raises:
             KernelUnavailable: it did not come up, or there is no such snapshot; nothing is left of it.
+            SandboxUnavailable: the sandbox is gone.
+        """
+        ...
+
+    async def pack(self, sandbox: Sandbox, snapshot: str, path: str) -> Carried:
+        """Have a snapshot write its variables into a new file of the sandbox, one by one. It is used up by that.
+
+        Raises:
+            KernelUnavailable: it did not, or not in time.
             SandboxUnavailable: the sandbox is gone.
         """
         ...

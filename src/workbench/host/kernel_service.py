@@ -35,6 +35,8 @@ class KernelService:
                 cells.forget_cell(request)
             case wire.ListProcesses():
                 return await cells.list_processes()
+            case wire.CopyInto():
+                return await cells.copy_into(request, self._cells_of(request.to_sandbox))
             case _:
                 return await _about_a_kernel(cells, request)
         return host_wire.Done()
@@ -42,7 +44,7 @@ class KernelService:
 
 _KernelRequest = (
     wire.StartKernel | wire.DescribeKernel | wire.RestartKernel | wire.InterruptKernel | wire.ListVariables
-    | wire.AttachKernel | wire.EndKernel | wire.SetSnapshots | wire.UndoCells | wire.BranchKernel | wire.CopyInto
+    | wire.AttachKernel | wire.EndKernel | wire.SetSnapshots | wire.UndoCells | wire.BranchKernel
 )  # fmt: skip
 
 
@@ -65,7 +67,7 @@ async def _about_a_kernel(cells: SandboxCells, request: _KernelRequest) -> host_
             return await _about_its_memory(cells, request)
 
 
-_MemoryRequest = wire.EndKernel | wire.SetSnapshots | wire.UndoCells | wire.BranchKernel | wire.CopyInto
+_MemoryRequest = wire.EndKernel | wire.SetSnapshots | wire.UndoCells | wire.BranchKernel
 
 
 async def _about_its_memory(cells: SandboxCells, request: _MemoryRequest) -> host_wire.AnyAnswer:
@@ -78,6 +80,4 @@ async def _about_its_memory(cells: SandboxCells, request: _MemoryRequest) -> hos
             await cells.end_kernel(request)
         case wire.SetSnapshots():
             await cells.set_snapshots(request)
-        case wire.CopyInto():
-            raise NotImplementedError
     return host_wire.Done()

@@ -7,7 +7,8 @@ from typing import Any
 
 import msgspec
 
-from workbench.contracts.kernel import Names, SnapshotAnswer
+from workbench.contracts.kernel import Carried, Names, SnapshotAnswer
+from workbench.errors import KernelUnavailable
 from workbench.model.execution import CellError, Display, Piece, PieceKind, Variable
 
 # What a decoder raises at a content that is no JSON, no text, nested without end, or of another shape.
@@ -18,6 +19,7 @@ _MOST_NAMES = 200
 _MOST_NAME = 200
 _MOST_PATH = 4096
 _MOST_THREADS = 5
+_MOST_CARRIED = 10_000
 
 
 class _Stream(msgspec.Struct):
@@ -68,6 +70,14 @@ class _Snapshot(msgspec.Struct):
     children: int = 0
 
 
+class _Carried(msgspec.Struct):
+    status: str = "ok"
+    reason: str = ""
+    carried: list[str] = []
+    not_carried: dict[str, str] = {}
+    cwd: str = ""
+
+
 class _Receipt(msgspec.Struct):
     added: list[str] = []
     removed: list[str] = []
@@ -93,6 +103,7 @@ _reply = msgspec.json.Decoder(Reply)
 _metadata = msgspec.json.Decoder(_Metadata)
 _variables = msgspec.json.Decoder(_Variables)
 _snapshot = msgspec.json.Decoder(_Snapshot)
+_carried = msgspec.json.Decoder(_Carried)
 
 
 def piece_of(kind: str, content: bytes) -> Piece | None:
@@ -214,6 +225,26 @@ def snapshot(content: bytes) -> SnapshotAnswer:
         lost.append(_counted(told.children, "child process", "child processes"))
     cost_s = told.cost_ms / 1000 if 0 <= told.cost_ms < 2**31 else 0.0
     return SnapshotAnswer(cost_s=cost_s, not_carried=", ".join(lost))
+
+
+def carried(content: bytes) -> Carried:
+    """Of a report on packed variables.
+
+    Raises:
+        KernelUnavailable: it says that there are none to be had.
+    """
+    try:
+        told = _carried.decode(content)
+    except _UNREADABLE:
+        raise KernelUnavailable("the report on the variables cannot be read") from None
+    if told.status != "ok":
+        raise KernelUnavailable(f"the variables cannot be read: {told.reason[:_MOST_NAME]}")
+    failed = list(told.not_carried.items())[:_MOST_CARRIED]
+    return Carried(
+        names=tuple(name[:_MOST_NAME] for name in told.carried[:_MOST_CARRIED]),
+        not_carried={name[:_MOST_NAME]: reason[:_MOST_NAME] for name, reason in failed},
+        working_folder=told.cwd[:_MOST_PATH],
+    )
 
 
 def _counted(number: int, one: str, many: str | None = None) -> str:

@@ -19,6 +19,7 @@ from workbench.contracts.engine import Process
 from workbench.contracts.kernel import (
     AttachPoint,
     Began,
+    Carried,
     Finished,
     KernelEvent,
     KernelGone,
@@ -40,6 +41,7 @@ _IDLE_TIMEOUT_S = 10.0
 _REPLY_TIMEOUT_S = 2.0
 _VARIABLES_TIMEOUT_S = 10.0
 _SNAPSHOT_TIMEOUT_S = 10.0
+_UNPACK_TIMEOUT_S = 120.0
 # What a dead kernel sent is in the socket; it has come when nothing has come for this long.
 _QUIET_S, _QUIET_TIMEOUT_S = 0.03, 5.0
 _END_TIMEOUT_S = 5.0
@@ -277,6 +279,11 @@ class JupyterKernel:
         """As the contract says."""
         content = {"snapshot": name, "most_bytes": most_bytes}
         return events.snapshot(await self._ask("workbench_snapshot_request", content, _SNAPSHOT_TIMEOUT_S))
+
+    async def unpack(self, path: str, working_folder: str) -> Carried:
+        """As the contract says."""
+        content = {"path": path, "cwd": working_folder}
+        return events.carried(await self._ask("workbench_unpack_request", content, _UNPACK_TIMEOUT_S))
 
     async def _ask(self, kind: str, content: dict[str, Any], timeout_s: float) -> bytes:
         """A message of our own; the content of its reply."""

@@ -17,10 +17,11 @@ import msgspec
 import zmq
 
 from workbench.contracts.engine import Process, Sandbox
-from workbench.contracts.kernel import KernelStart, Turn
+from workbench.contracts.kernel import Carried, KernelStart, Turn
 from workbench.errors import InvalidRequest, KernelUnavailable
 from workbench.kernels.jupyter import JupyterKernel, Sockets
 from workbench.kernels.last_words import LastWords
+from workbench.kernels.packing import pack
 from workbench.kernels.relay import Relay
 from workbench.model.ids import KernelId, ProcessId, SandboxId
 from workbench.model.process import ProcessSpec
@@ -77,6 +78,10 @@ class JupyterLauncher:
         if (relay := self._doors.get(key_of_door)) is not None:
             kernel.plug_into(relay)
         return kernel
+
+    async def pack(self, sandbox: Sandbox, snapshot: str, path: str) -> Carried:
+        """As the contract says."""
+        return await pack(sandbox, snapshot, path)
 
     def _open_door(self, key: tuple[SandboxId, KernelId], turn: Turn) -> Relay:
         relay = Relay(self._context, self._folder / f"{key[0]}.{key[1]}", turn)

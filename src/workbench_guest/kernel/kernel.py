@@ -18,7 +18,7 @@ from traitlets import Any as AnyTrait
 from traitlets import Type
 
 from workbench_guest import afterfork
-from workbench_guest.kernel import flight_recorder, names, variables
+from workbench_guest.kernel import carrying, flight_recorder, names, variables
 from workbench_guest.kernel.copying import SnapshotWish
 from workbench_guest.kernel.shell import WorkbenchShell
 
@@ -52,6 +52,7 @@ class WorkbenchKernel(IPythonKernel):
         self.shell_handlers["workbench_variables_request"] = self.variables_request
         self.shell_handlers["workbench_threads_request"] = self.threads_request
         self.shell_handlers["workbench_snapshot_request"] = self.snapshot_request
+        self.shell_handlers["workbench_unpack_request"] = self.unpack_request
         self.wish: SnapshotWish | None = None
         self._changes: dict[str, Any] = {}
         self.memory: mmap.mmap | None = None
@@ -70,7 +71,7 @@ class WorkbenchKernel(IPythonKernel):
     async def do_execute(self, code: str, silent: bool, *args: Any, **kwargs: Any) -> dict[str, Any]:
         """As stock, and look at the names before and after."""
         assert self.shell is not None
-        before = names.Before(self._names())
+        before = names.Before(self.agents_names())
         self.shell.exit_code = None
         reply: dict[str, Any] = await super().do_execute(code, silent, *args, **kwargs)
         # What was asked to stop has stopped: a late interrupt must not cost the reply.
@@ -79,7 +80,7 @@ class WorkbenchKernel(IPythonKernel):
         if reply.get("ename") == "SystemExit":
             reply = self._left(reply)
         try:
-            self._changes = before.changes(self._names(), code)
+            self._changes = before.changes(self.agents_names(), code)
         except Exception:  # noqa: BLE001  the agent's objects may raise at anything; the cell's own result stands
             self._changes = {}
         return reply
@@ -96,7 +97,8 @@ class WorkbenchKernel(IPythonKernel):
         self.shell._showtraceback(SystemExit, SystemExit(code), [text])  # noqa: SLF001  stock's own way to send it
         return {**reply, "traceback": [text], "evalue": str(code)}
 
-    def _names(self) -> dict[str, Any]:
+    def agents_names(self) -> dict[str, Any]:
+        """What the agent's names mean now."""
         assert self.shell is not None
         return names.visible(self.shell.user_ns, self.shell.user_ns_hidden)
 
@@ -110,7 +112,7 @@ class WorkbenchKernel(IPythonKernel):
     async def variables_request(self, stream: Any, ident: Any, parent: Any) -> None:
         """Our own message: the names of the memory as a table."""
         most = int(parent["content"].get("most", 500))
-        content = {"status": "ok", "variables": variables.described(self._names(), most)}
+        content = {"status": "ok", "variables": variables.described(self.agents_names(), most)}
         assert self.session is not None
         self.session.send(stream, "workbench_variables_reply", content, parent, ident=ident)
 
@@ -128,6 +130,13 @@ class WorkbenchKernel(IPythonKernel):
 
         self.wish = SnapshotWish(str(content["snapshot"]), int(content["most_bytes"]), answer)
         self.io_loop.stop()
+
+    async def unpack_request(self, stream: Any, ident: Any, parent: Any) -> None:
+        """Our own message: take up the variables that another kernel packed."""
+        assert self.session is not None
+        assert self.shell is not None
+        told = carrying.unpack(parent["content"], self.shell.user_ns)
+        self.session.send(stream, "workbench_unpack_reply", told, parent, ident=ident)
 
     def raw_input(self, prompt: str = "") -> str:
         """As stock for a notebook that allows it; else a message that says what to do."""

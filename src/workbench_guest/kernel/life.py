@@ -31,7 +31,7 @@ from zmq.eventloop.zmqstream import ZMQStream
 
 from workbench_guest import afterfork
 from workbench_guest.confine import forking
-from workbench_guest.kernel import left_behind, rehearsal
+from workbench_guest.kernel import carrying, left_behind, rehearsal
 from workbench_guest.kernel import shell as shell_module
 from workbench_guest.kernel.copying import Copier, Kernel
 from workbench_guest.kernel.flight_recorder import TOTAL_BYTES, FlightRecorder
@@ -334,7 +334,12 @@ class Life:
             order = self._serve()
             if order is None:
                 return 0
-            self.begin_again(*order)
+            payload, passed = order
+            if (path := json.loads(payload).get("pack")) is not None:
+                # Not to be a kernel again, but to write its variables down.
+                carrying.pack(self.kernel.agents_names(), path)
+                return 0
+            self.begin_again(payload, passed)
 
     def _serve(self) -> tuple[bytes, list[int]] | None:
         """None at the end; in a snapshot, once it is woken, the order that woke it.

@@ -10,6 +10,7 @@ from workbench.contracts.engine import OutputChunk, RunningProcess, SandboxDescr
 from workbench.contracts.kernel import (
     AttachPoint,
     Began,
+    Carried,
     Finished,
     KernelEvent,
     KernelGone,
@@ -128,6 +129,9 @@ class ScriptedKernel:
             self._launcher.dormant[name] = self._count
         return answer
 
+    async def unpack(self, path: str, working_folder: str) -> Carried:
+        raise NotImplementedError
+
     async def use_threads(self, count: int) -> None:
         self.threads = count
 
@@ -180,6 +184,9 @@ class ScriptedLauncher:
         if self.dies_at_once:
             kernel.die(ProcessExit(code=3))
         return kernel
+
+    async def pack(self, sandbox: object, snapshot: str, path: str) -> Carried:
+        raise NotImplementedError
 
     def forget(self, sandbox: SandboxId) -> None:
         pass

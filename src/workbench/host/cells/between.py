@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Protocol, TypeVar
 
-from workbench.contracts.kernel import KernelGone
+from workbench.contracts.kernel import Carried, KernelGone
 from workbench.errors import Conflict, KernelUnavailable
 from workbench.host.cells.memories import Memories, Memory
 from workbench.host.cells.queue import Origin, Ticket, TurnQueue
@@ -72,6 +72,23 @@ class Between:
             return made
 
         return await self._in_turn(copied, wait_s)
+
+    async def unpack(self, path: str, working_folder: str, wait_s: float) -> Carried:
+        """Take up what another kernel packed.
+
+        Raises:
+            KernelUnavailable: its turn did not come in time, or it cannot.
+        """
+
+        async def unpacked(memory: Memory) -> Carried:
+            carried = await memory.kernel.unpack(path, working_folder)
+            # What is kept is not this memory any more.
+            memory.cells += 1
+            memory.was_used = True
+            await self._snapshots.take(memory.kernel, memory.cells, memory.execution_count)
+            return carried
+
+        return await self._in_turn(unpacked, wait_s)
 
     async def undo(self, cells: int) -> str:
         """Back over so many; what could not be carried. What waits never begins.

@@ -14,6 +14,7 @@ from workbench.contracts.kernel import KernelLauncher
 from workbench.errors import Conflict, InvalidRequest, NotFound
 from workbench.host.cells.cell_spool import CellSpool
 from workbench.host.cells.commands import Commands, Grace
+from workbench.host.cells.copy_session import copy_session
 from workbench.host.cells.hosted_kernel import HostedKernel
 from workbench.host.cells.measuring import Meter
 from workbench.host.cells.memories import Patience, Wanted
@@ -136,6 +137,18 @@ class SandboxCells:
         kernel = self._kernel(request.kernel)
         not_carried = await kernel.between.undo(request.cells)
         return wire.UndoReport(kernel=kernel.report(self._id), not_carried=not_carried)
+
+    async def copy_into(self, request: wire.CopyInto, target: SandboxCells) -> wire.CopyReport:
+        """Files and variables."""
+        mine, theirs = self._kernel(request.kernel), target._kernel(request.to_kernel)
+        if target is self:
+            raise InvalidRequest("a copy needs a sandbox of its own", {"sandbox": self._id})
+        return await copy_session(
+            (self._sandbox, mine.between),
+            (target._sandbox, theirs.between),
+            self._options.launcher,
+            bounded(request.wait_s),
+        )
 
     async def branch(self, request: wire.BranchKernel) -> wire.BranchReport:
         """A second kernel, from the memory of the first."""

@@ -163,6 +163,8 @@ class Snapshots:
             KernelGone: the kernel ended.
             KernelUnavailable: it does not answer, or the copy does not go to sleep.
         """
+        if not self._sandbox.description.snapshots:
+            return SnapshotAnswer(declined=_NOT_OFFERED)
         name = f"{self._kernel}.{next(_names)}"
         try:
             answer = await kernel.snapshot(name, room)
