@@ -42,6 +42,7 @@ bench: setup
 	@scripts/install-bench-peers
 	@$(BIN)/python -m bench.engine --write bench/RESULTS.md
 	@$(BIN)/python -m bench.kernel --write bench/RESULTS.md
+	@$(BIN)/python -m bench.state --write bench/RESULTS.md
 
 soak: setup
 	@$(BIN)/python -m bench.soak --minutes 10 --write bench/SOAK.md

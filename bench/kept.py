@@ -54,11 +54,12 @@ class Kept(Session):
         declined = 0
         while True:
             await self.run(code)
-            if (await self.kept()).current:
+            state = await self.kept()
+            if state.current:
                 return declined
             declined += 1
             if declined > _MOST_DECLINED:
-                raise AssertionError("no snapshot is taken here")
+                raise AssertionError(f"no snapshot is taken here: {state.reason}")
             await asyncio.sleep(_DECLINED_S)
 
     async def undo(self) -> float:

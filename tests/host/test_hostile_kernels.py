@@ -7,7 +7,7 @@ from tests.host.cells import make_kernel, run
 from tests.host.support import host_pids, read
 
 from workbench.host_client.connection import HostConnection
-from workbench.model.execution import Outcome
+from workbench.model.execution import MemoryState, Outcome
 from workbench.settings import Settings
 
 pytestmark = pytest.mark.isolation
@@ -91,3 +91,77 @@ async def test_shared_memory_that_was_cut_off_or_filled_with_lies_costs_no_host(
     lies = f"print('begun', flush=True)\n{fill}\nimport os; os._exit(1)"
     assert (await run(shared_host, sandbox, lies)).outcome is Outcome.LOST
     assert (await run(shared_host, sandbox, "1 + 1")).results.text == "2"
+
+
+OFFERS = """
+import os, socket, time
+from workbench_guest import entering
+from workbench_guest.messages import Offer, encode
+line = socket.socket(fileno=os.dup(entering.line().fileno()))
+
+def offer(name, pid, *descriptors):
+    socket.send_fds(line, [encode(Offer(snapshot=name, pid=pid))], descriptors)
+
+def orphan():
+    reading, writing = os.pipe()
+    if os.fork() == 0:
+        pid = os.fork()
+        if pid == 0:
+            os.setsid()
+            time.sleep(600)
+        os.write(writing, str(pid).encode())
+        os._exit(0)
+    os.wait()
+    return int(os.read(reading, 20))
+
+pair = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+"""
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        "line.send(b'no message')",
+        "line.send(b'{\"kind\": \"Exited\", \"process\": \"k-main-1\"}')",
+        "offer('x', 1, pair[0].fileno())",
+        "offer('x', os.getpid(), pair[0].fileno())",
+        "offer('x', -1, pair[0].fileno()); offer('x', 2**40, pair[0].fileno()); offer('x', 2**90, pair[0].fileno())",
+        "offer('x', orphan())",
+        "offer('x', orphan(), pair[0].fileno(), pair[1].fileno())",
+        "offer('x', orphan(), os.open('/dev/null', os.O_RDONLY))",
+        "offer('x', orphan(), socket.socket().fileno())",
+        "offer('x' * 50000, orphan(), pair[0].fileno())",
+        "mine = orphan(); [offer(f'{n}', mine, pair[0].fileno()) for n in range(100)]",
+        "[offer(f'{n}', orphan(), pair[0].fileno()) for n in range(100)]",
+        "line.close(); entering.line().close()",
+    ],
+)
+async def test_forged_offers_of_snapshots_harm_nobody(shared_host: HostConnection, forged: str) -> None:
+    sandbox = await make_kernel(shared_host)
+    await run(shared_host, sandbox, OFFERS)
+    await run(shared_host, sandbox, f"kept = 1\n{forged}")
+    result = await run(shared_host, sandbox, "kept + 1")
+    assert (result.results.text, result.receipt.state) == ("2", MemoryState.INTACT)
+    # Whatever pid 1 thinks of this kernel now: what the receipt says is there is what it is restored from.
+    lost = await run(shared_host, sandbox, "import os; os._exit(1)")
+    assert lost.receipt.state is (MemoryState.RESTORED if lost.receipt.snapshot.kept else MemoryState.LOST)
+    assert lost.receipt.snapshot.current or "lost too" in lost.explanation
+    assert (await run(shared_host, sandbox, "1 + 1")).results.text == "2"
+
+
+async def test_a_stranger_in_the_place_of_a_snapshot_is_given_up_in_bounded_time(shared_host: HostConnection) -> None:
+    sandbox = await make_kernel(shared_host)
+    await run(shared_host, sandbox, OFFERS)
+    # Whatever is asked for, a process that never answers is offered.
+    stand_in = (
+        "from workbench_guest.kernel import copying\n"
+        "def copy(self, kernel, wish):\n"
+        "    offer(wish.snapshot, orphan(), pair[0].fileno())\n"
+        "    wish.answer({'status': 'ok', 'cost_ms': 1})\n"
+        "copying.Copier.copy = copy"
+    )
+    await run(shared_host, sandbox, stand_in)
+    await run(shared_host, sandbox, "1")
+    lost = await run(shared_host, sandbox, "import os; os._exit(1)", limit_s=30)
+    assert lost.outcome is Outcome.LOST
+    assert lost.receipt.state is MemoryState.LOST

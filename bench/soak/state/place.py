@@ -120,7 +120,7 @@ class Place:
     async def check_what_is_left(self) -> None:
         """After all kernels have ended: no snapshot and no kernel."""
         processes = self.processes
-        if processes is None or self.is_doomed:
+        if processes is None or self.is_doomed or self.is_over:
             return
         try:
             await until(lambda: processes.count() <= _SPARES, _GONE_S)

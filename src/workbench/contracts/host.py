@@ -131,7 +131,8 @@ class CellOrder:
 class CommandOrder:
     """A command for a sandbox; answered like a cell."""
 
-    sandbox: SandboxId
+    at: KernelAddress
+    """the session's kernel, of which the receipt tells"""
     command: Command
     epoch: int
     """of the session, for the receipt if there is no kernel to ask"""

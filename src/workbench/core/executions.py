@@ -203,7 +203,7 @@ class _CommandWork:
         return False
 
     async def submit(self, session: Session, wait_s: float) -> CommandResult | None:
-        order = CommandOrder(sandbox=session.sandbox, command=self.command, epoch=session.epoch, wait_s=wait_s)
+        order = CommandOrder(at=kernel_of(session), command=self.command, epoch=session.epoch, wait_s=wait_s)
         return await self.host.run_command(order)
 
     async def wait(self, at: CellAddress) -> CommandResult | None:

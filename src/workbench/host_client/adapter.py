@@ -183,7 +183,8 @@ class HostClient:
     async def run_command(self, order: CommandOrder) -> CommandResult | None:
         """As the contract has it."""
         request = kernels.RunCommand(
-            sandbox=order.sandbox,
+            sandbox=order.at.sandbox,
+            kernel=order.at.kernel,
             cell=order.command.id,
             command=order.command.command,
             limit_s=order.command.limit_s,
@@ -191,7 +192,7 @@ class HostClient:
             epoch=order.epoch,
             wait_s=order.wait_s,
         )
-        return _command_result(await self._once(order.sandbox, request, kernels.CellReport))
+        return _command_result(await self._once(order.at.sandbox, request, kernels.CellReport))
 
     async def wait_cell(self, at: CellAddress, wait_s: float) -> CellResult | None:
         """As the contract has it."""

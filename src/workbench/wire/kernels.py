@@ -197,8 +197,10 @@ class RunCommand(Request, frozen=True, kw_only=True):
     command: str
     limit_s: float
     cwd: str = "/home/user"
+    kernel: str = "main"
+    """the session's, of which the receipt tells"""
     epoch: int = 0
-    """of the session's kernel, for the receipt when the kernel was never started"""
+    """for the receipt when the kernel was never started"""
     wait_s: float = 0.0
 
 

@@ -335,8 +335,8 @@ class FakeHost:
 
     async def run_command(self, order: CommandOrder) -> CommandResult | None:
         await self._asked("command")
-        sandbox = self._living(order.sandbox)
-        self.ran.append((order.sandbox, order.command.command))
+        sandbox = self._living(order.at.sandbox)
+        self.ran.append((order.at.sandbox, order.command.command))
         receipt = Receipt(epoch=sandbox.kernel.epoch if sandbox.kernel else order.epoch)
         return CommandResult(command=order.command.id, outcome=Outcome.OK, exit_code=0, receipt=receipt)
 

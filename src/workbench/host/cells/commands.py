@@ -8,8 +8,8 @@ import contextlib
 import logging
 import signal
 import time
-from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass, replace
 from typing import Any
 
 from workbench.contracts.engine import Process, Sandbox
@@ -101,7 +101,6 @@ class Commands:
         mount: Mount,
         meter: Meter,
         place: Place,
-        kernel_facts: Callable[[], tuple[int, int] | None],
         grace: Grace | None = None,
     ) -> None:
         self._sandbox = sandbox
@@ -109,21 +108,20 @@ class Commands:
         self._mount = mount
         self._meter = meter
         self._place = place
-        self._kernel_facts = kernel_facts
         self._grace = grace or Grace()
         self._under_way: dict[Tracked, _UnderWay] = {}
         self._running: set[asyncio.Task[None]] = set()
         self._listening: set[asyncio.Task[None]] = set()
 
-    def submit(self, tracked: Tracked, epoch: int) -> None:
-        """Start it; the shelf has it from here on."""
+    def submit(self, tracked: Tracked, memory: Callable[[], Awaitable[Receipt]]) -> None:
+        """Start it; the shelf has it from here on. `memory` tells how its session's kernel is when it has ended."""
         assert isinstance(tracked.asked, Command)
         self._shelf.add(tracked)
-        _own(self._running, self._live(tracked, tracked.asked, epoch), f"command {tracked.id}")
+        _own(self._running, self._live(tracked, tracked.asked, memory), f"command {tracked.id}")
 
-    async def _live(self, tracked: Tracked, command: Command, epoch: int) -> None:
+    async def _live(self, tracked: Tracked, command: Command, memory: Callable[[], Awaitable[Receipt]]) -> None:
         try:
-            await self._run(tracked, command, epoch)
+            await self._run(tracked, command, memory)
         except WorkbenchError as problem:
             tracked.fail(problem)
         except asyncio.CancelledError:
@@ -136,7 +134,7 @@ class Commands:
             self._under_way.pop(tracked, None)
             self._shelf.ended(tracked)
 
-    async def _run(self, tracked: Tracked, command: Command, epoch: int) -> None:
+    async def _run(self, tracked: Tracked, command: Command, memory: Callable[[], Awaitable[Receipt]]) -> None:
         measured = await self._meter.start()
         identity = new_process_id()
         spec = ProcessSpec(id=identity, argv=("/bin/bash", "-c", command.command), cwd=command.cwd)
@@ -150,12 +148,11 @@ class Commands:
         listener.stop()
         outcome = _outcome(end, in_time=in_time, was_interrupted=under_way.was_interrupted)
         cost = await measured.stop()
-        known = self._kernel_facts() or (epoch, 0)
-        receipt = Receipt(
-            epoch=known[0],
-            execution_count=known[1],
-            state=MemoryState.LOST if end.lost else MemoryState.INTACT,
-            reason=how_it_ended(end) if end.lost else "",
+        receipt = await memory()
+        if end.lost:
+            receipt = replace(receipt, state=MemoryState.LOST, reason=how_it_ended(end))
+        receipt = replace(
+            receipt,
             working_folder=command.cwd,
             peak_memory_bytes=cost.peak_memory_bytes,
             cpu_s=cost.cpu_s,

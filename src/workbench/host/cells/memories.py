@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import time
 from collections.abc import Callable, Coroutine
@@ -311,11 +310,10 @@ class Memories:
             self.current.change = Change()
 
     async def settled(self) -> Change:
-        """After a loss: what became of it, once the next memory is there or cannot be had."""
-        with contextlib.suppress(WorkbenchError, TimeoutError):
-            async with asyncio.timeout(self._patience.settle_s):
-                return (await self.ready()).change
-        return self._change
+        """What became of the memory since the last receipt, once one is there or cannot be had."""
+        if self.current is None and self._starting is not None:
+            await asyncio.wait([self._starting], timeout=self._patience.settle_s)
+        return self.current.change if self.current is not None else self._change
 
     async def replace(self, reason: str) -> None:
         """A new memory by request. One that is just being started is started anew."""

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from workbench.contracts.engine import Sandbox
 from workbench.contracts.kernel import KernelLauncher
-from workbench.errors import Conflict, InvalidRequest, NotFound
+from workbench.errors import Cancelled, Conflict, InvalidRequest, NotFound
 from workbench.host.cells.cell_spool import CellSpool
 from workbench.host.cells.commands import Commands, Grace
 from workbench.host.cells.copy_session import copy_session
@@ -24,7 +24,7 @@ from workbench.host.cells.snapshots import Snapshot, SnapshotPolicy
 from workbench.host.cells.tracked import Shelf, State, Tracked
 from workbench.host.cells.words import Place
 from workbench.host.waits import MAX_WAIT_S, bounded
-from workbench.model.execution import Cell, CellResult, Command, CommandResult
+from workbench.model.execution import Cell, CellResult, Command, CommandResult, Receipt
 from workbench.model.ids import KernelId, SandboxId, cell_id, kernel_id
 from workbench.wire import kernels as wire
 
@@ -65,24 +65,24 @@ class SandboxCells:
         self._meter = Meter(sandbox)
         self._shelf = Shelf()
         self._kernels: dict[KernelId, HostedKernel] = {}
+        self._unwanted: set[KernelId] = set()
+        """that were ended before they began"""
         self._commands = Commands(
             sandbox=sandbox,
             shelf=self._shelf,
             mount=mount,
             meter=self._meter,
             place=self._place(""),
-            kernel_facts=self._kernel_facts,
             grace=options.grace,
         )
 
     def _place(self, start_up: str) -> Place:
         return Place(files_kept=self._files_kept, has_start_up=bool(start_up), most_s=self._options.limit_max_s)
 
-    def _kernel_facts(self) -> tuple[int, int] | None:
-        for kernel in self._kernels.values():
-            report = kernel.report(self._id)
-            return report.epoch, report.execution_count
-        return None
+    async def _memory_of(self, kernel: str, epoch: int) -> Receipt:
+        """What a command, which runs beside it, can say of a kernel's memory; `epoch` if there is none."""
+        found = self._kernels.get(KernelId(kernel))
+        return await found.memory_now() if found is not None else Receipt(epoch=epoch)
 
     async def start_kernel(self, request: wire.StartKernel) -> wire.KernelReport:
         """A kernel; the same request again gives the same one, whatever its epoch is by now."""
@@ -123,7 +123,9 @@ class SandboxCells:
     async def end_kernel(self, request: wire.EndKernel) -> None:
         """This one alone."""
         kernel = self._kernels.pop(KernelId(request.kernel), None)
-        if kernel is not None:
+        if kernel is None:
+            self._unwanted.add(KernelId(request.kernel))
+        else:
             await kernel.aclose()
 
     async def set_snapshots(self, request: wire.SetSnapshots) -> None:
@@ -157,11 +159,13 @@ class SandboxCells:
         branch = self._kernels.get(name)
         if branch is None:
             source = await parent.between.copy(bounded(request.wait_s))
-            # Whoever asked for the same meanwhile was first.
+            # Whoever asked for the same meanwhile was first, or has taken it back.
             branch = self._kernels.get(name)
-            if branch is not None:
+            if branch is not None or name in self._unwanted:
                 await self._sandbox.discard(source.name)
-            else:
+            if branch is None:
+                if name in self._unwanted:
+                    raise Cancelled(f"branch {name} was ended before it began", {"kernel": name})
                 not_carried = source.not_carried
                 branch = self._add(replace(parent.wanted, kernel=name), request.epoch, source=source)
         try:
@@ -232,7 +236,7 @@ class SandboxCells:
         if tracked is None:
             self._check_living()
             tracked = Tracked(command, None, self._recorder(command))
-            self._commands.submit(tracked, request.epoch)
+            self._commands.submit(tracked, lambda: self._memory_of(request.kernel, request.epoch))
         return await _report(tracked, wait_s)
 
     def _recorder(self, asked: Cell | Command) -> Recorder:

@@ -48,7 +48,7 @@ class SnapshotPolicy:
     """of the tier's memory"""
     look_s: float = 0.05
     """how often a running cell's memory is looked at"""
-    offer_s: float = 10.0
+    offer_s: float = 5.0
     """until a copy that was made has gone to sleep"""
 
 
@@ -76,8 +76,8 @@ class Snapshots:
         self._on = on
         self._kept: list[Snapshot] = []
         self._declined = ""
-        self._last = 0.0, 0.0
-        """when the last one was taken, and how long it took"""
+        self._last = 0.0, 0.0, ""
+        """when the last one was taken or tried, how long that took, and what came between"""
 
     def _there(self) -> list[Snapshot]:
         """Oldest first. Whoever ended one of them, an agent or the kernel when memory ran out, it is not told of."""
@@ -125,6 +125,7 @@ class Snapshots:
         self._declined = ""
         if not self._on or not self._sandbox.description.snapshots:
             return
+        began = time.monotonic()
         try:
             if not self._declined_for_time():
                 await self._try(kernel, cells, execution_count)
@@ -132,12 +133,14 @@ class Snapshots:
             self._declined = "the kernel ended"
         except WorkbenchError as problem:
             self._declined = problem.message
+            # A kernel that is broken in this makes nobody wait for it after every cell.
+            self._last = time.monotonic(), time.monotonic() - began, problem.message
 
     def _declined_for_time(self) -> bool:
-        at, cost_s = self._last
+        at, cost_s, problem = self._last
         since_s = time.monotonic() - at
         if cost_s > self._policy.cheap_s and cost_s > since_s * self._policy.time_share:
-            self._declined = f"the last one took the kernel {cost_s * 1000:.0f} ms, {since_s:.1f} s ago"
+            self._declined = problem or f"the last one took the kernel {cost_s * 1000:.0f} ms, {since_s:.1f} s ago"
         return bool(self._declined)
 
     async def _try(self, kernel: Kernel, cells: int, execution_count: int) -> None:
@@ -146,7 +149,7 @@ class Snapshots:
             made = await self.copy(kernel, cells, execution_count, await self._room())
             if isinstance(made, Snapshot):
                 self._kept.append(made)
-                self._last = time.monotonic(), made.cost_s
+                self._last = time.monotonic(), made.cost_s, ""
                 return
             self._declined = made.declined
             if not made.declined_for_memory or not self._there():
