@@ -13,6 +13,8 @@ from workbench.wire import host as wire
 from workbench.wire import kernels
 
 KERNEL = "main"
+# After which even a snapshot that took the kernel a tenth of a second may be followed by another.
+_WHILE_S = 1.0
 
 
 async def make_kernel(
@@ -94,6 +96,12 @@ async def at_rest(host: HostConnection, sandbox: str, kernel: str = KERNEL) -> k
     """The kernel once it has done what it does between cells."""
     await host.ask(kernels.ListVariables(sandbox=sandbox, kernel=kernel, wait_s=WAIT_S), kernels.VariableList)
     return await described(host, sandbox, kernel)
+
+
+async def until_affordable(host: HostConnection, sandbox: str, kernel: str = KERNEL) -> None:
+    """On a busy machine a snapshot may have been dear, and the next one is not taken before a while has passed."""
+    if "took the kernel" in (await at_rest(host, sandbox, kernel)).snapshots.reason:
+        await asyncio.sleep(_WHILE_S)
 
 
 async def past_epoch(host: HostConnection, sandbox: str, epoch: int, kernel: str = KERNEL) -> kernels.KernelReport:

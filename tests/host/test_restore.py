@@ -6,7 +6,18 @@ import asyncio
 import json
 
 import pytest
-from tests.host.cells import KERNEL, at_rest, cell, command, make_kernel, past_epoch, result_of, run, value_of
+from tests.host.cells import (
+    KERNEL,
+    at_rest,
+    cell,
+    command,
+    make_kernel,
+    past_epoch,
+    result_of,
+    run,
+    until_affordable,
+    value_of,
+)
 
 from workbench.errors import KernelUnavailable, SandboxUnavailable
 from workbench.host_client.connection import HostConnection
@@ -72,7 +83,7 @@ INTERRUPTED = {
     "sorted([Slow(n * 7919 % 2_000_003) for n in range(2_000_003)])",
 }
 NOT_INTERRUPTIBLE = {
-    "everything is caught": "while True:\n    try:\n        while True: pass\n    except BaseException: pass",
+    "everything is caught": "import time\nwhile True:\n    try: time.sleep(600)\n    except BaseException: pass",
     "LAPACK": "import numpy as np; np.linalg.svd(np.random.default_rng(0).random((4000, 4000)))",
     "OpenSSL": "import hashlib; hashlib.pbkdf2_hmac('sha256', b'x', b'y', 2**31 - 1)",
     "SQLite": (
@@ -100,8 +111,7 @@ ENDED = {
         "code 4",
     ),
     "stack overflow": (
-        "import ctypes\nstart = ctypes.CFUNCTYPE(None)\ndef deeper(): again()\nagain = start(deeper)\n"
-        "import sys; sys.setrecursionlimit(10**9); again()",
+        "import ctypes, sys; sys.setrecursionlimit(10**9)\nagain = ctypes.CFUNCTYPE(None)(lambda: again())\nagain()",
         "segmentation fault",
     ),
     "every descriptor closed": ("import os, time; os.closerange(3, 4000); print(1); time.sleep(600)", "kernel"),
@@ -109,8 +119,6 @@ ENDED = {
 BOMBS = {
     "bytearrays": "x = []\nwhile True: x.append(bytearray(20_000_000))",
     "arrays": "import numpy as np\nx = []\nwhile True: x.append(np.ones(4_000_000))",
-    "one large array": "import numpy as np\nx = np.ones(400_000_000)",
-    "small objects": "x = []\nwhile True: x.append([len(x)] * 100)",
 }
 
 
@@ -119,6 +127,7 @@ async def remembering(host: HostConnection, **kernel_fields: object) -> str:
     sandbox = await make_kernel(host, **kernel_fields)  # type: ignore[arg-type]
     made = await run(host, sandbox, REMEMBER)
     assert (made.results.text, made.error) == ("6", None)
+    await until_affordable(host, sandbox)
     return sandbox
 
 
@@ -212,7 +221,7 @@ async def test_a_child_that_takes_all_memory_costs_the_kernel_nothing(shared_hos
 async def test_a_fork_bomb_is_held_and_the_session_goes_on(shared_host: HostConnection, leaving: str) -> None:
     sandbox = await remembering(shared_host)
     bomb = f"import os\nwhile True:\n    if os.fork() == 0: {leaving or 'pass'}"
-    result = await run(shared_host, sandbox, f"{SPOIL}\n{bomb}", limit_s=5.0)
+    result = await run(shared_host, sandbox, f"{SPOIL}\n{bomb}", limit_s=1.0)
     assert result.outcome in (Outcome.RAISED, Outcome.TIMED_OUT, Outcome.LOST)
     after = await run(shared_host, sandbox, "numbers[:3], os.path.exists('/tmp/here/left')")
     assert after.results.text == "([1, 2, 3], True)", (result, after)
@@ -223,7 +232,7 @@ async def test_a_fork_bomb_is_held_and_the_session_goes_on(shared_host: HostConn
 
 async def test_a_kernel_killed_between_two_cells_is_told_once_by_the_next_receipt(shared_host: HostConnection) -> None:
     sandbox = await remembering(shared_host)
-    await command(shared_host, sandbox, "echo by the cell > /dev/null; printf 'by the cell' > /tmp/here/left")
+    await command(shared_host, sandbox, "printf 'by the cell' > /tmp/here/left")
     await at_rest(shared_host, sandbox)
     assert (await command(shared_host, sandbox, "pkill -KILL -x python3")).exit_code == 0
     assert (await past_epoch(shared_host, sandbox, 1)).epoch == 2

@@ -15,6 +15,8 @@ from workbench.model.execution import CellResult, MemoryState, Outcome, Receipt
 from workbench.wire import kernels
 
 WAIT_S = 60.0
+# No cell of ours should take so long, also on a machine that has much else to do.
+SLOW_S = 25.0
 _TRAIL = 14
 _DEADLY = (*CRASHES, Ending.BOMB, Ending.STUBBORN)
 _FINISHED: dict[Ending, tuple[Outcome, ...]] = {
@@ -64,11 +66,15 @@ class StateKernel:
         self.trail.append(line)
 
     def fault(self, what: str) -> NoReturn:
-        """What cannot be, with what was before."""
+        """What cannot be."""
+        raise Fault(self.story(what))
+
+    def story(self, what: str) -> str:
+        """With what was before."""
         now = f"expected epoch {self.epoch}, count {self.now.count}, kills {self.kills}, keeps {self.keeps}"
         about = f"start-up {self.place.has_start_up}, rough {self.place.is_rough}, unsure {self.is_unsure}"
         trail = "".join(f"\n      {line}" for line in self.trail)
-        raise Fault(f"{self.place.seed} {self.place.sandbox} {self.name}: {what}\n    {now}, {about}; before:{trail}")
+        return f"{self.place.seed} {self.place.sandbox} {self.name}: {what}\n    {now}, {about}; before:{trail}"
 
     def expect(self, what: str, seen: object, right: object) -> None:
         """Or it is a fault."""
@@ -92,10 +98,14 @@ class StateKernel:
     async def run(self, order: Order) -> CellResult | None:
         """To its end, checked; None if it was refused because of a kill."""
         try:
-            report = await self.place.ask(self.request(order), kernels.CellReport)
+            report = await self.place.ask(self.request(order, SLOW_S), kernels.CellReport)
         except WorkbenchError as problem:
             self.refused(order, problem)
             return None
+        if report.result is None:
+            self.note(f"{order}: {report.state} after {SLOW_S:g} s: {self._processes()}")
+            await self.end_of(order)
+            raise Hang(self.story(f"{order} took longer than {SLOW_S:g} s"))
         return self.take(order, report)
 
     async def begin(self, order: Order) -> bool:
@@ -116,7 +126,7 @@ class StateKernel:
         return not ended
 
     async def end_of(self, order: Order) -> CellResult | None:
-        """Of one that was begun."""
+        """Of one that was sent before."""
         wait = kernels.WaitCell(sandbox=self.place.sandbox, cell=order.cell, wait_s=WAIT_S)
         try:
             return self.take(order, await self.place.ask(wait, kernels.CellReport))
@@ -143,7 +153,7 @@ class StateKernel:
         """
         result = report.result
         if result is None:
-            raise Hang(f"{self.place.seed}: a cell is still {report.state} after {WAIT_S:g} s: {order}")
+            raise Hang(self.story(f"{order} is still {report.state} after {WAIT_S:g} s: {self._processes()}"))
         receipt = result.receipt
         self.note(
             f"{order}: {result.outcome}, {receipt.state}, epoch {receipt.epoch}, count {receipt.execution_count}, "
@@ -164,6 +174,9 @@ class StateKernel:
         self.epoch = receipt.epoch
         self.is_dead = self.is_shot = self.is_emptied = self.is_unsure = False
         return result
+
+    def _processes(self) -> str:
+        return self.place.processes.told() if self.place.processes else "nobody knows its processes"
 
     def _check_epoch(self, order: Order, receipt: Receipt, *, is_lost: bool) -> None:
         passed = receipt.epoch - self.epoch

@@ -14,6 +14,8 @@ from workbench.model.ids import CellId, new_cell_id
 
 RAN = "ran"
 """the file below /mnt/files that every cell writes its id into, first of all"""
+LIMIT_S = 30.0
+"""of cells that should need a moment, on a machine that has much else to do"""
 _LENGTH = 4096
 # The same statements there and here, but for what the bench's own Python does not have.
 _NEW = "c, l, d, rng, luck, a = {first}, [], {{}}, random.Random({first}), {luck}, {a}; luck.seed({first}); d['l'] = l"
@@ -68,7 +70,7 @@ class Order:
 
     change: str
     ending: Ending = Ending.RETURNS
-    limit_s: float = 60.0
+    limit_s: float = LIMIT_S
     cell: CellId = field(default_factory=new_cell_id)
 
     @property

@@ -81,14 +81,15 @@ async def branch(kernel: StateKernel) -> StateKernel | None:
     answers = await asyncio.gather(
         *(place.ask(request, kernels.BranchReport) for _ in range(asked)), return_exceptions=True
     )
+    reports = [answer.kernel for answer in answers if isinstance(answer, kernels.BranchReport)]
     for answer in answers:
         if isinstance(answer, WorkbenchError):
             refused(kernel, "branch", answer)
-            await _is_not_there(kernel, name)
-            return None
-        if isinstance(answer, BaseException):
+        elif isinstance(answer, BaseException):
             raise answer
-    reports = [answer.kernel for answer in answers if isinstance(answer, kernels.BranchReport)]
+    if not reports:
+        await _is_not_there(kernel, name)
+        return None
     place.tally.done["branches"] += 1
     place.tally.done["branches of branches"] += kernel.name.startswith("b")
     return _branched(kernel, name, epoch, reports[0])

@@ -43,11 +43,9 @@ class Processes:
         """Without pid 1."""
         return len(self._all())
 
-    def told(self) -> list[str]:
-        """For a report."""
-        return [
-            f"{pid} {_status(pid, 'Name:')} {_status(pid, 'State:')} of {_status(pid, 'PPid:')}" for pid in self._all()
-        ]
+    def told(self) -> str:
+        """For a report: what each of them is, and what it waits for."""
+        return "; ".join(_told(pid) for pid in [self.first, *self._all()])
 
     def _all(self) -> list[int]:
         return [pid for pid in descendants(self.first) if is_alive(pid)]
@@ -63,7 +61,7 @@ def kill_zygotes(host: int) -> int:
 
 def _zygotes(host: int) -> list[int]:
     """Their clones are called the same, but live in pid namespaces of their own."""
-    found = [pid for pid in descendants(host) if b"workbench_guest.zygote" in _cmdline(pid)]
+    found = [pid for pid in descendants(host) if b"workbench_guest.zygote" in _read(f"/proc/{pid}/cmdline")]
     return [pid for pid in found if _status(pid, "NSpid:") == str(pid)]
 
 
@@ -84,19 +82,29 @@ def _kill(pid: int, is_still_it: Callable[[], bool]) -> bool:
     return True
 
 
-def _cmdline(pid: int) -> bytes:
+def _told(pid: int) -> str:
+    name, state, inside, parent = (_status(pid, field) for field in ("Name:", "State:", "NSpid:", "PPid:"))
+    threads = [f"{_read(f'/proc/{pid}/task/{one}/wchan').decode()}" for one in _threads(pid)]
+    return f"{inside} {name} {state} of {parent}, its threads in {threads}"
+
+
+def _threads(pid: int) -> list[str]:
     try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
+        return os.listdir(f"/proc/{pid}/task")
+    except OSError:
+        return []
+
+
+def _read(path: str) -> bytes:
+    try:
+        return Path(path).read_bytes()
     except OSError:
         return b""
 
 
 def _status(pid: int, field: str) -> str:
     """The last word of a line."""
-    try:
-        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    except OSError:
-        return ""
+    lines = _read(f"/proc/{pid}/status").decode().splitlines()
     return next((line.split()[-1] for line in lines if line.startswith(field)), "")
 
 

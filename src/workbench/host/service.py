@@ -13,7 +13,7 @@ from workbench import __version__
 from workbench.contracts.engine import Engine
 from workbench.contracts.kernel import KernelLauncher
 from workbench.data_folder import EPHEMERAL_PREFIX, DataFolder, RunFolder
-from workbench.errors import Conflict, InvalidRequest, NotFound, SandboxUnavailable
+from workbench.errors import Conflict, InvalidRequest, NotFound, QuotaExceeded, SandboxUnavailable
 from workbench.host.cells.mount_files import Mount
 from workbench.host.cells.sandbox_cells import CellOptions, SandboxCells
 from workbench.host.cells.snapshots import SnapshotPolicy
@@ -36,6 +36,8 @@ _MAX_READ = 4 * 1024 * 1024
 # After an exit, what was printed before it is still in the pipe; a background process may hold the pipe open.
 _DRAIN_S = 0.2
 _LOSSES_TOLD = 100
+# For processes that were killed to give their memory back.
+_FREED_S = 0.3
 _ENDED_REMEMBERED = 1000
 
 
@@ -232,7 +234,13 @@ class HostService:
         """Other limits."""
         hosted = self._hosted(request.sandbox)
         tier = tier_named(request.tier)
-        await hosted.sandbox.change_tier(tier)
+        try:
+            await hosted.sandbox.change_tier(tier)
+        except QuotaExceeded:
+            # What is kept for undo and for a loss is no reason to refuse; it is taken again after the next cell.
+            await hosted.cells.drop_snapshots()
+            await asyncio.sleep(_FREED_S)
+            await hosted.sandbox.change_tier(tier)
         await hosted.cells.use_threads(min(tier.vcpus, len(os.sched_getaffinity(0))))
         return self._report(hosted)
 

@@ -285,6 +285,11 @@ class SandboxCells:
         count = min(count, len(os.sched_getaffinity(0)))
         await asyncio.gather(*(kernel.use_threads(count) for kernel in self._kernels.values()))
 
+    async def drop_snapshots(self) -> None:
+        """Of all kernels."""
+        for kernel in self._kernels.values():
+            await kernel.snapshots.drop_all()
+
     def close(self) -> None:
         """Before the sandbox ends: begin nothing more."""
         for kernel in self._kernels.values():
