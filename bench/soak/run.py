@@ -32,6 +32,7 @@ _FIRST_SESSIONS = 2
 _STEPS_OF_A_SESSION = (5, 30)
 # For what was closed to be gone, and for a stopped host to leave.
 _SETTLE_S = 60.0
+_TRACEBACK, _MOST_OF_A_FAULT = "Traceback (most recent call last):", 1500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +84,7 @@ async def _on_a_host(
         facts = f"The host's resident memory: {resident:.0f} MB before, {resident_mib(status.pid):.0f} MB after."
         pids = [status.pid, *descendants(status.pid)]
         await connection.ask(wire.Stop(), wire.Done)
+    tally.wrong += _faults_told(settings.data_dir / "host.log")
     try:
         await until(lambda: not left_behind(status.host, pids, data), _SETTLE_S)
     except TimeoutError:
@@ -105,6 +107,12 @@ async def _at_rest(connection: HostConnection, data: DataFolder) -> Holdings:
         seen = now
     assert seen is not None, "the host never came to rest"
     return seen
+
+
+def _faults_told(log: Path) -> list[str]:
+    """What the host did not expect."""
+    _, *faults = log.read_text(encoding="utf-8", errors="replace").split(_TRACEBACK)
+    return [f"the host's log: {fault.strip()[:_MOST_OF_A_FAULT]}" for fault in faults]
 
 
 async def _lane(scenario: Scenario, settings: Settings, tally: Tally, luck: random.Random, deadline: float) -> None:

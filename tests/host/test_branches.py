@@ -38,12 +38,13 @@ pytestmark = pytest.mark.isolation
 MADE = """\
 import asyncio, concurrent.futures, logging, multiprocessing, os, sys, threading
 import numpy as np, matplotlib.pyplot as plt
-xs = [1, 2, 3]
+xs, seen = [1, 2, 3], []
 counter = iter(range(100)); next(counter)
 held_out, held_print = sys.stdout, print
 logger = logging.getLogger('mine'); logger.addHandler(logging.StreamHandler(sys.stdout)); logger.setLevel('INFO')
 pool = concurrent.futures.ThreadPoolExecutor(3)
 _ = list(pool.map(abs, range(10)))
+loop = asyncio.new_event_loop(); _ = pool.submit(loop.run_until_complete, asyncio.sleep(0)).result()
 book = open('/tmp/book', 'w+'); _ = book.write('0123456789'); _ = book.flush(); _ = book.seek(4)
 lines = open('/etc/passwd'); first = lines.readline()
 """
@@ -182,10 +183,9 @@ WORKS = {
     "a plot": ("plt.plot(xs); plt.show(); 'shown'", "'shown'"),
     "a command": ("out = !echo $((6 * 7))\nlist(out)", "['42']"),
     "bash": ("%%bash\necho in bash > /tmp/by_bash", ""),
-    "a new thread": ("t = threading.Thread(target=xs.append, args=(4,)); t.start(); t.join(); xs", "[1, 2, 3, 4]"),
+    "a new thread": ("t = threading.Thread(target=seen.append, args=(4,)); t.start(); t.join(); seen", "[4]"),
     "the idle pool from before": ("list(pool.map(abs, range(-20, 0)))[:3], len(pool._threads)", "([20, 19, 18], 3)"),
     "more work than the pool has threads": ("sum(pool.map(lambda n: n, range(1000)))", "499500"),
-    "the end of the pool": ("pool.shutdown(); pool._shutdown", "True"),
     "a process": (
         "p = multiprocessing.get_context('fork').Process(target=os._exit, args=(3,)); p.start(); p.join(); p.exitcode",
         "3",
@@ -205,16 +205,18 @@ WORKS = {
         "p = await asyncio.create_subprocess_exec('echo', 'hi', stdout=-1)\n(await p.communicate())[0]",
         "b'hi\\n'",
     ),
-    "a loop of one's own": (
-        "def other():\n    return asyncio.new_event_loop().run_until_complete(asyncio.sleep(0.01, 'other'))\n"
-        "pool.submit(other).result(5)",
-        "'other'",
+    "a new loop": ("pool.submit(asyncio.run, asyncio.sleep(0.01, 'new')).result(5)", "'new'"),
+    "the loop from before": ("pool.submit(loop.run_until_complete, asyncio.sleep(0.01, 'old')).result(5)", "'old'"),
+    "work that is given to the loop from before": (
+        "pool.submit(loop.run_until_complete, loop.run_in_executor(None, len, xs)).result(5)",
+        "3",
     ),
     "matrices": ("float(np.linalg.det(np.eye(300) @ np.eye(300)))", "1.0"),
     "a display that is updated": (
         "from IPython.display import display\nh = display(1, display_id=True); h.update(2); 'updated'",
         "'updated'",
     ),
+    "the end of the pool": ("pool.shutdown(); loop.close(); pool._shutdown", "True"),
 }
 
 
@@ -316,7 +318,7 @@ async def test_the_process_engine_has_no_snapshots_and_says_so(settings: Setting
             assert "engine has no snapshots" in result.receipt.snapshot.reason
         with pytest.raises(Conflict, match="engine has no snapshots"):
             await undo(host, sandbox)
-        with pytest.raises(Conflict, match="engine has no snapshots|not offered here"):
+        with pytest.raises(Conflict, match=r"engine has no snapshots|not offered here"):
             await branch(host, sandbox, "b")
         assert await value_of(host, sandbox, "x") == "2"
         lost = await run(host, sandbox, "import os; os._exit(1)")

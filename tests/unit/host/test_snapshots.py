@@ -80,7 +80,7 @@ async def test_what_a_thread_prevents_costs_no_older_one() -> None:
 
 
 async def test_a_dear_one_waits_until_its_share_of_the_time_has_passed() -> None:
-    kept = Kept()
+    kept = Kept(replace(POLICY, cheap_s=0.05))
     kept.launcher.snapshot_answer = SnapshotAnswer(cost_s=0.06)
     assert (await kept.take(1)).current
     assert "took the kernel 60 ms" in (await kept.take(2)).reason

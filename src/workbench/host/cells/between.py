@@ -97,11 +97,11 @@ class Between:
             Conflict: a cell runs, or so many are not kept; nothing changed.
             KernelUnavailable: the memory cannot be had; nothing changed.
         """
+        # From here to the place in the queue nothing may come between: what waits is refused only if there is a way.
+        self._found(await self._memories.ready(), cells)
         running = self._queue.running
         if running is not None and running.origin is not Origin.HOST:
             raise Conflict(f"cell {running.cell} is running: wait for it or interrupt it, then undo")
-        if self._memories.current is not None:
-            self._found(self._memories.current, cells)
         self._queue.refuse_all("its kernel went back to an earlier memory before it began; send it again")
 
         async def go_back(memory: Memory) -> str:

@@ -36,7 +36,7 @@ class SnapshotPolicy:
     """the newest is for a loss, the others are for undo"""
     memory_share: float = 0.8
     """of the tier's memory: what is in use and what the kernel has, which could be needed twice, must fit into it"""
-    cheap_s: float = 0.05
+    cheap_s: float = 0.2
     """one that takes the kernel no longer than this is always affordable"""
     time_share: float = 0.1
     """of the time since the last one: what a dearer one may take"""
