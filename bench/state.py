@@ -11,18 +11,17 @@ import asyncio
 import os
 import sys
 import time
-from collections.abc import Awaitable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
 
-from bench.hosts import available_kib, host
+from bench.hosts import host
+from bench.idle import MANY, full_mib, idle, idle_rows
 from bench.kept import Kept
-from bench.kernel import _held_kib as held_kib
+from bench.kernel import TRIVIAL
 from bench.sessions import LIMIT_S, cpu_ms
 from bench.stock import stock
 from bench.table import Row, exit_code, keep, machine, p50, render
-from workbench.host_client.connection import HostConnection
 from workbench.images.build import find_image
 from workbench.images.recipe import load_recipe
 from workbench.model.execution import MemoryState
@@ -30,12 +29,9 @@ from workbench.model.image import Image
 from workbench.settings import Settings
 from workbench.wire import host as wire
 
-T = TypeVar("T")
 # What an agent needs, at the least, to read an answer and send the next cell.
 THINK_S = 0.1
-TRIVIAL = "1 + 1"
 LARGE_MB = 200
-_MANY = 200
 # Three cells of an ordinary session. Without snapshots they are what has to be run again.
 SCRIPT = (
     "import numpy as np, pandas as pd",
@@ -234,83 +230,6 @@ def _check(answer: str, turn: int) -> None:
         raise AssertionError(f"a wrong answer: {answer!r}, not turn {turn}")
 
 
-# Memory
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Idle:
-    """Many sessions that wait, each after one cell and with its snapshot."""
-
-    each_mib: float
-    """what one more adds"""
-    all_mib: float
-    """with the host and what they share"""
-    machine_mib: float
-    """by what MemAvailable fell"""
-    wrong: int
-    """that had no snapshot, or did not answer with their own state afterwards"""
-
-
-async def idle(settings: Settings, count: int) -> Idle:
-    """Of all pages that the host, its zygote and its sandboxes hold, each counted once; as in the bench of kernels."""
-    async with host(settings, pool_size=0) as connection:
-        status = await connection.ask(wire.Status(), wire.StatusAnswer)
-        for _ in range(5):
-            await (await _idle(connection, 0)).close()
-        before, available = held_kib(status.pid), available_kib()
-        sessions = await _few_at_a_time(_idle(connection, number) for number in range(count))
-        after, left = held_kib(status.pid), available_kib()
-        right = await _few_at_a_time(_is_itself(session, number) for number, session in enumerate(sessions))
-        await asyncio.gather(*(session.close() for session in sessions))
-    return Idle(
-        each_mib=(after - before) / 1024 / count,
-        all_mib=after / 1024,
-        machine_mib=(available - left) / 1024,
-        wrong=right.count(False),
-    )
-
-
-async def full_mib(settings: Settings, count: int) -> float:
-    """What an idle session adds that has as many snapshots as are ever kept."""
-    async with host(settings, pool_size=0) as connection:
-        status = await connection.ask(wire.Status(), wire.StatusAnswer)
-        await (await _idle(connection, 0)).close()
-        before = held_kib(status.pid)
-        sessions = [await _idle(connection, number) for number in range(count)]
-        for session in sessions:
-            for _ in range(3):
-                await session.until_kept(TRIVIAL)
-        slope = (held_kib(status.pid) - before) / 1024 / count
-        await asyncio.gather(*(session.close() for session in sessions))
-    return slope
-
-
-async def _few_at_a_time(work: Iterable[Awaitable[T]]) -> list[T]:
-    """As many as there are CPUs here: more would only wait for each other."""
-    free = asyncio.Semaphore(os.cpu_count() or 1)
-
-    async def one(what: Awaitable[T]) -> T:
-        async with free:
-            return await what
-
-    return await asyncio.gather(*(one(what) for what in work))
-
-
-async def _idle(connection: HostConnection, number: int) -> Kept:
-    session = await Kept.begin(connection)
-    await session.until_kept(f"mine = {number}\n1 + 1")
-    return session
-
-
-async def _is_itself(session: Kept, number: int) -> bool:
-    """Whether it has a snapshot, and its own state before its kernel is killed and after."""
-    kept = (await session.kept()).current
-    before = await session.value("mine")
-    await session.kept()
-    await session.ended("import os; os._exit(1)")
-    return kept and before == await session.value("mine") == str(number)
-
-
 # The table
 
 
@@ -371,37 +290,15 @@ def _move_rows(seen: Moves) -> list[Row]:
     ]  # fmt: skip
 
 
-def _idle_rows(seen: Idle, full: float, count: int) -> list[Row]:
-    gib = (seen.all_mib + seen.each_mib * (_MANY - count)) / 1024
-    of_fewer = f"reckoned from {count}; " if count < _MANY else ""
-    return [
-        Row(
-            what=f"memory of an idle session with its snapshot (slope over {count})",
-            seen=f"{seen.each_mib:.1f} MB", must="25 MB", aim="19 MB",
-            passed=seen.each_mib <= 25, aimed=seen.each_mib <= 19, fatal=True,
-            notes="pages of the host, the zygote and all sandboxes, each counted once, and page tables; after "
-                  f"more cells, with all snapshots that are kept for undo, {full:.1f} MB",
-        ),
-        Row(
-            what=f"{_MANY} idle sessions, with snapshots: all of their memory",
-            seen=f"{gib:.2f} GB; {count - seen.wrong} of {count} answer with their own state, before and after a kill",
-            must="5 GB", aim="3.5 GB",
-            passed=gib <= 5 and not seen.wrong, aimed=gib <= 3.5 and not seen.wrong, fatal=True,
-            notes=f"{of_fewer}with the host and the zygote; MemAvailable fell by {seen.machine_mib / 1024:.2f} GB "
-                  f"while {count} were made",
-        ),
-    ]  # fmt: skip
-
-
 async def measure(settings: Settings, *, quick: bool) -> list[Row]:
     """All rows."""
     image = find_image(settings.images_dir, load_recipe("python"))
-    count = 20 if quick else _MANY
+    count = 20 if quick else MANY
     return [
         *_loss_rows(await losses(settings, image, 2 if quick else 20)),
         *_cell_rows(*await cells(settings, 20 if quick else 150)),
         *_move_rows(await moves(settings, 3 if quick else 20)),
-        *_idle_rows(await idle(settings, count), await full_mib(settings, 10), count),
+        *idle_rows(await idle(settings, count), await full_mib(settings, 10), count),
     ]
 
 

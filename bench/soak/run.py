@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 import random
+import re
 import shutil
 import tempfile
 import time
@@ -32,7 +33,10 @@ _FIRST_SESSIONS = 2
 _STEPS_OF_A_SESSION = (5, 30)
 # For what was closed to be gone, and for a stopped host to leave.
 _SETTLE_S = 60.0
-_TRACEBACK, _MOST_OF_A_FAULT = "Traceback (most recent call last):", 1500
+# A record of the host's log begins with its time.
+_RECORD = r"(?m)^(?=\d{4}-\d\d-\d\d )"
+_ZYGOTE_ENDED = "start the zygote: closed by the other side"
+_MOST_OF_A_FAULT = 1500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,9 +114,10 @@ async def _at_rest(connection: HostConnection, data: DataFolder) -> Holdings:
 
 
 def _faults_told(log: Path) -> list[str]:
-    """What the host did not expect."""
-    _, *faults = log.read_text(encoding="utf-8", errors="replace").split(_TRACEBACK)
-    return [f"the host's log: {fault.strip()[:_MOST_OF_A_FAULT]}" for fault in faults]
+    """What the host did not expect, but for the end of a zygote that we killed."""
+    records = re.split(_RECORD, log.read_text(encoding="utf-8", errors="replace"))
+    faults = [one for one in records if "Traceback" in one and _ZYGOTE_ENDED not in one]
+    return [f"the host's log: {fault.strip()[-_MOST_OF_A_FAULT:]}" for fault in faults]
 
 
 async def _lane(scenario: Scenario, settings: Settings, tally: Tally, luck: random.Random, deadline: float) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 import pytest
-from bench.state import idle
+from bench.idle import MANY, idle
 
 from workbench.settings import Settings
 
@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
 
 
 async def test_two_hundred_idle_sessions_with_snapshots_fit_into_five_gigabytes_and_each_has_its_own_state() -> None:
-    seen = await idle(Settings.from_env(os.environ), 200)
+    seen = await idle(Settings.from_env(os.environ), MANY)
     assert seen.wrong == 0
     assert seen.each_mib <= 25.0
     assert seen.all_mib <= 5 * 1024

@@ -39,6 +39,8 @@ async def undo(kernel: StateKernel, cells: int) -> None:
         _not_undone(kernel, cells, problem)
         return
     except WorkbenchError as problem:
+        # What it was to go back to may have been woken for it.
+        kernel.safe = None
         refused(kernel, "undo", problem)
         return
     kernel.note(f"undo {cells}: epoch {report.epoch}, count {report.execution_count}, {report.snapshots}")
@@ -56,9 +58,10 @@ async def undo(kernel: StateKernel, cells: int) -> None:
         kernel.is_unsure = True
     kernel.is_dead, kernel.safe = False, None
     kernel.history = {there: memory for there, memory in kernel.history.items() if there <= count}
-    if count not in kernel.history:
+    if count not in kernel.history and not kernel.is_unsure:
         kernel.fault(f"undone to count {count}, which there never was")
-    kernel.now = kernel.history[count]
+    # One that was killed before went back from where it was restored to, which may be further.
+    kernel.now = kernel.history[max(kernel.history)]
 
 
 def _not_undone(kernel: StateKernel, cells: int, problem: Conflict) -> None:

@@ -191,6 +191,13 @@ class Sandbox(Protocol):
         """End a dormant copy, also one that has not come yet. Nothing happens if it is gone."""
         ...
 
+    async def sweep(self, newer_than_s: float) -> int:
+        """End what was started inside in the last so many seconds, other than by `start`; how many there were.
+
+        What a process that was started by `start` and still runs has started itself is left alone.
+        """
+        ...
+
     async def wait_gone(self) -> str:
         """Return when it has ended, by `aclose` or by itself, with the reason. May be called by many."""
         ...

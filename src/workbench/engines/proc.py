@@ -22,9 +22,16 @@ def tree(root: int) -> list[int]:
     while queue:
         pid = queue.pop()
         found.append(pid)
-        with contextlib.suppress(OSError, ValueError):
-            for task in os.listdir(f"/proc/{pid}/task"):
-                queue.extend(int(child) for child in Path(f"/proc/{pid}/task/{task}/children").read_text().split())
+        queue += children(pid)
+    return found
+
+
+def children(pid: int) -> list[int]:
+    """Of all its threads, by host pid."""
+    found: list[int] = []
+    with contextlib.suppress(OSError, ValueError):
+        for task in os.listdir(f"/proc/{pid}/task"):
+            found += (int(child) for child in Path(f"/proc/{pid}/task/{task}/children").read_text().split())
     return found
 
 

@@ -266,6 +266,10 @@ class ProcessSandbox:
     async def discard(self, snapshot: str) -> None:
         """Nothing."""
 
+    async def sweep(self, newer_than_s: float) -> int:  # noqa: ARG002
+        """None: whose a process is cannot be told here."""
+        return 0
+
     async def wait_gone(self) -> str:
         """As the contract says."""
         return await asyncio.shield(self._gone)

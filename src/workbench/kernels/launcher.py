@@ -166,9 +166,9 @@ async def _started(sandbox: Sandbox, spec: ProcessSpec, passed: list[int]) -> Pr
     try:
         return await sandbox.start(spec, passed)
     except InvalidRequest as problem:
-        if spec.snapshot is None:
-            raise
-        raise KernelUnavailable(f"the snapshot cannot be used: {problem.message}") from problem
+        # What we ask for is right; so something has happened to who was to become it.
+        what = "the snapshot" if spec.snapshot is not None else "the waiting interpreter"
+        raise KernelUnavailable(f"{what} cannot be used: {problem.message}") from problem
 
 
 async def _why(kernel: JupyterKernel, process: Process) -> str:

@@ -26,10 +26,14 @@ _X86_64 = b"".join(
         b"\xb8\x38\x00\x00\x00",  # clone(
         b"\xbf" + _FLAGS.to_bytes(4, "little"),  # flags,
         b"\x31\xf6\x31\xd2\x4d\x31\xd2\x4d\x31\xc0",  # the same stack, nothing else)
-        b"\x0f\x05\x85\xc0\x75\x13",  # we go on at the end
-        b"\xff\xd3\x85\xc0\x74\x0d",  # in between: fork(); the copy goes on at the end
-        b"\x41\x89\x04\x24",  # *told = its pid
+        b"\x0f\x05\x85\xc0\x78\x1e",  # it could not be made: to the end
+        b"\x75\x13",  # we go on below
+        b"\xff\xd3\x85\xc0\x74\x16",  # in between: fork(); the copy goes to the end
+        b"\x41\x89\x04\x24",  # *told = its pid, or -1
         b"\x31\xff\xb8\x3c\x00\x00\x00\x0f\x05",  # exit(0)
+        # We: if nothing was told, someone killed it while it held the locks of our memory, and we would wait for them
+        # for ever. A death is something that can be restored from.
+        b"\x41\x83\x3c\x24\x00\x75\x02\x0f\x0b",
         b"\x41\x5d\x41\x5c\x5b\xc3",
     )
 )

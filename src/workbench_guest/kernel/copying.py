@@ -52,8 +52,9 @@ class Copier:
     def __init__(self) -> None:
         self._agents: set[int] = set()
         """descriptors that were the agent's before this life"""
-        self._own: set[int] = set()
-        """descriptors that are not the agent's; connections come on top, and are known by their names"""
+        self._own: dict[int, str] = {}
+        """descriptors that are not the agent's, with what each is: one that was closed may be the agent's by now.
+        Connections come on top, and are known by their names."""
         self._names: set[str | bytes] = set()
         self._memory_at_start = 0
         self._openmp = left_behind.OpenMP()
@@ -70,12 +71,12 @@ class Copier:
 
     def began(self) -> None:
         """What has been opened meanwhile is ours."""
-        self._own = left_behind.open_descriptors() - self._agents
+        self._own = left_behind.identities(left_behind.open_descriptors() - self._agents)
         self._memory_at_start = self._memory_at_start or left_behind.anonymous_bytes()
 
     def opened_since(self, before: set[int]) -> None:
         """The same for what came later."""
-        self._own |= left_behind.open_descriptors() - before
+        self._own |= left_behind.identities(left_behind.open_descriptors() - before)
 
     def copy(self, kernel: Kernel, wish: SnapshotWish) -> tuple[bytes, list[int]] | None:
         """None in the kernel, which goes on; in the copy, once it is woken, the order that woke it."""
@@ -116,8 +117,10 @@ class Copier:
 
     def _own_now(self, kernel: Kernel) -> set[int]:
         """With connections that were accepted since, and what threads that print have to the publisher."""
-        own = self._own | kernel.publisher.descriptors()
-        for descriptor in left_behind.open_descriptors() - own - self._agents:
+        now = left_behind.identities(self._own)
+        own = {descriptor for descriptor, what in self._own.items() if now.get(descriptor) == what}
+        own |= kernel.publisher.descriptors()
+        for descriptor in left_behind.open_descriptors() - own:
             if left_behind.local_name(descriptor) in self._names:
                 own.add(descriptor)
         return own

@@ -34,6 +34,15 @@ def open_descriptors() -> set[int]:
         os.close(listing)
 
 
+def identities(descriptors: Iterable[int]) -> dict[int, str]:
+    """What each of them is, as the kernel calls it; those that are closed are left out."""
+    found = {}
+    for descriptor in descriptors:
+        with contextlib.suppress(OSError):
+            found[descriptor] = os.readlink(f"/proc/self/fd/{descriptor}")
+    return found
+
+
 def local_name(descriptor: int) -> str | bytes | None:
     """Of a socket on this machine: what it, or what it was accepted from, is bound to."""
     if not stat.S_ISSOCK(_mode(descriptor)):

@@ -246,6 +246,8 @@ class StandInSandbox:
         self.memory_bytes = 1
         self.snapshot_holds = 0
         self.offers = True
+        self.offer_gate: asyncio.Event | None = None
+        self.swept: list[float] = []
         self.cpu_s = 0.0
         self.gone = ""
         self.started: list[StandInProcess] = []
@@ -279,6 +281,8 @@ class StandInSandbox:
         return frozenset(self._launcher.dormant)
 
     async def snapshot_offered(self, snapshot: str, within_s: float) -> bool:
+        if self.offer_gate is not None:
+            await self.offer_gate.wait()
         return self.offers and snapshot in self._launcher.dormant
 
     async def snapshot_bytes(self, snapshot: str) -> int:
@@ -286,6 +290,10 @@ class StandInSandbox:
 
     async def discard(self, snapshot: str) -> None:
         self._launcher.dormant.pop(snapshot, None)
+
+    async def sweep(self, newer_than_s: float) -> int:
+        self.swept.append(newer_than_s)
+        return 0
 
     async def change_tier(self, tier: Tier) -> None:
         raise NotImplementedError

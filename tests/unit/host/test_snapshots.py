@@ -10,11 +10,12 @@ import pytest
 from tests.unit.host.stand_ins import Bench, ScriptedLauncher, StandInSandbox, eventually
 
 from workbench.contracts.kernel import KernelStart, SnapshotAnswer
-from workbench.errors import Conflict, KernelUnavailable
+from workbench.errors import Cancelled, Conflict, KernelUnavailable
 from workbench.host.cells.measuring import Meter
 from workbench.host.cells.snapshots import SnapshotPolicy, Snapshots
 from workbench.model.execution import CellResult, MemoryState, Outcome, SnapshotState
 from workbench.model.ids import KernelId
+from workbench.model.process import ProcessExit
 from workbench.model.tier import STANDARD
 from workbench.wire import kernels as wire
 
@@ -258,3 +259,75 @@ async def test_a_branch_that_does_not_come_up_leaves_nothing(bench: Bench) -> No
     bench.launcher.cannot_wake = False
     report = await bench.cells.branch(wire.BranchKernel(sandbox="sb", kernel="main", branch="b", epoch=1))
     assert report.kernel.execution_count == 1
+
+
+async def test_many_crashes_in_a_row_each_come_back_and_are_told(bench: Bench) -> None:
+    await run(bench, "a", "one")
+    for number in range(6):
+        result = await run(bench, f"c{number}", "die 9")
+        assert (result.receipt.state, result.receipt.epoch) == (MemoryState.RESTORED, 5 + number)
+    assert (await run(bench, "z", "two")).receipt.execution_count == 2
+    assert len(bench.sandbox.swept) == 6, "what the lost cells had started is ended"
+
+
+async def test_a_cell_after_a_loss_between_cells_has_its_own_count(bench: Bench) -> None:
+    await run(bench, "a", "one")
+    await eventually(lambda: bench.launcher.dormant)
+    bench.launcher.last.die(ProcessExit(code=None, signal=9))
+    await eventually(lambda: len(bench.launcher.kernels) == 2)
+    told = await run(bench, "b", "two")
+    assert (told.receipt.state, told.receipt.execution_count) == (MemoryState.RESTORED, 2)
+    assert not bench.sandbox.swept, "no cell was lost"
+
+
+async def test_two_losses_that_nobody_was_told_of_between_are_both_told(bench: Bench) -> None:
+    await run(bench, "a", "one")
+    await eventually(lambda: bench.launcher.dormant)
+    bench.launcher.last.die(ProcessExit(code=None, signal=9))
+    await eventually(lambda: len(bench.launcher.kernels) == 2)
+    told = await run(bench, "b", "die 11")
+    assert "signal 9" in told.receipt.reason
+    assert "then the kernel was killed by signal 11" in told.receipt.reason
+
+
+async def test_undo_of_a_memory_that_nobody_was_told_of_is_refused(bench: Bench) -> None:
+    for name in ("a", "b"):
+        await run(bench, name, f"cell-{name}")
+    await eventually(lambda: len(bench.launcher.dormant) == 2)
+    bench.launcher.last.die(ProcessExit(code=None, signal=9))
+    await eventually(lambda: len(bench.launcher.kernels) == 2)
+    with pytest.raises(Conflict, match="not the one that the last result told of"):
+        await bench.cells.undo(wire.UndoCells(sandbox="sb", kernel="main"))
+
+
+async def test_what_is_being_copied_when_all_are_dropped_is_not_kept() -> None:
+    kept = Kept()
+    kept.sandbox.offer_gate = asyncio.Event()
+    taking = asyncio.create_task(kept.take(1))
+    await eventually(lambda: kept.launcher.dormant)
+    await kept.snapshots.drop_all()
+    kept.sandbox.offer_gate.set()
+    assert not (await taking).current
+    assert kept.launcher.dormant == {}
+
+
+async def test_a_kernel_that_is_ended_leaves_no_snapshot(bench: Bench) -> None:
+    await run(bench, "a", "one")
+    await eventually(lambda: bench.launcher.dormant)
+    await bench.cells.end_kernel(wire.EndKernel(sandbox="sb", kernel="main"))
+    assert bench.launcher.dormant == {}
+
+
+async def test_a_branch_that_is_taken_back_before_it_began_never_begins(bench: Bench) -> None:
+    await run(bench, "a", "one")
+    await eventually(lambda: bench.launcher.dormant)
+    bench.sandbox.offer_gate = asyncio.Event()
+    branching = asyncio.create_task(
+        bench.cells.branch(wire.BranchKernel(sandbox="sb", kernel="main", branch="b", epoch=1))
+    )
+    await eventually(lambda: len(bench.launcher.dormant) == 2)
+    await bench.cells.end_kernel(wire.EndKernel(sandbox="sb", kernel="b"))
+    bench.sandbox.offer_gate.set()
+    with pytest.raises(Cancelled, match="ended before it began"):
+        await branching
+    assert len(bench.launcher.dormant) == 1

@@ -15,6 +15,7 @@ from workbench.engines.namespace.channel import ChannelClosed, MessageTooLong
 from workbench.engines.namespace.dormant import DormantProcesses
 from workbench.engines.namespace.limits.keeper import Counters
 from workbench.engines.namespace.slot import END_TIMEOUT_S, Slot
+from workbench.engines.namespace.sweeping import end_newer
 from workbench.engines.pidfd import exited
 from workbench.engines.pipes import PipedProcess, Pipes
 from workbench.errors import InvalidRequest, QuotaExceeded, SandboxUnavailable
@@ -35,6 +36,7 @@ from workbench_guest.messages import (
 )
 
 _START_TIMEOUT_S = 30.0
+_SWEEP_WAIT_S = 1.0
 # A page: less than this left of a folder in memory means that a write was refused.
 _FULL_BYTES = 4096
 
@@ -253,6 +255,13 @@ class NamespaceSandbox:
         """As the contract says."""
         self._dormant.discarded(snapshot)
         await self._send(Discard(snapshot=snapshot))
+
+    async def sweep(self, newer_than_s: float) -> int:
+        """As the contract says."""
+        # One that is just being started is not known by its pid yet.
+        for answer in list(self._starting.values()):
+            await asyncio.wait([answer], timeout=_SWEEP_WAIT_S)
+        return await asyncio.to_thread(end_newer, self.slot.pid, newer_than_s, frozenset(self._pids.values()))
 
     async def wait_gone(self) -> str:
         """As the contract says."""

@@ -114,6 +114,10 @@ class Between:
 
     def _found(self, memory: Memory, cells: int) -> Snapshot | None:
         """The one to go back to; None for a memory that nothing had run in."""
+        if memory.change.lost:
+            raise Conflict(
+                f"the memory is not the one that the last result told of: {memory.change.reason}; run a cell first"
+            )
         target = memory.cells - cells
         source = self._snapshots.before(target)
         if source is None and (target != 0 or self._memories.has_start_up):

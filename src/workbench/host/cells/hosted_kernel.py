@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -23,7 +24,7 @@ from workbench.errors import (
 from workbench.host.cells.between import Between
 from workbench.host.cells.cell_run import CellRun, Ending, send_interrupts
 from workbench.host.cells.measuring import Cost, Meter
-from workbench.host.cells.memories import Change, Memories, Memory, Patience, Wanted
+from workbench.host.cells.memories import Change, Memories, Memory, Patience, Wanted, joined
 from workbench.host.cells.mount_files import Mount
 from workbench.host.cells.queue import Origin, Ticket, TurnQueue
 from workbench.host.cells.results import cell_result
@@ -170,8 +171,10 @@ class HostedKernel:
             ticket.wait_again()
             tracked.state = State.WAITING
         cost = await measured.stop()
-        # Whoever noticed the end first, the cell knows best why.
-        change = replace(await self.memories.settled(), lost=ending.lost) if ending.lost else memory.change
+        change = memory.change
+        if ending.lost:
+            # Whoever noticed the end first, the cell knows best why.
+            change = replace(await self.memories.settle(), lost=joined(memory.change.reason, ending.lost))
         receipt = self._receipt(memory, ending, change, cost, kept)
         await tracked.output.keep_whole(self._mount)
         tracked.end(cell_result(cell, ending, receipt, tracked.output, self._place, change.restored))
@@ -201,6 +204,7 @@ class HostedKernel:
             tracked.output.add(piece)
         run = CellRun(memory.kernel, cell, tracked.output.add, self._patience.ladder)
         self._run = (memory, run)
+        memory.was_used, memory.busy_since = True, time.monotonic()
         watching = asyncio.create_task(self.snapshots.watch(), name=f"memory during {cell.id}")
         try:
             ending = await run.run()
@@ -208,15 +212,16 @@ class HostedKernel:
             self._run = None
             watching.cancel()
             await asyncio.wait([watching])
-        memory.was_used = memory.was_used or ending.began is not None
         memory.cells += not ending.lost
         if ending.lost:
             self.memories.lost(memory, ending.lost, ending.exit)
+        memory.busy_since = None
         return ending
 
     def _receipt(self, memory: Memory, ending: Ending, change: Change, cost: Cost, kept: SnapshotState) -> Receipt:
-        counted = change.restored or ending.finished or ending.began
-        if counted is not None:
+        if ending.lost and change.restored:
+            memory.execution_count = change.restored.execution_count
+        elif (counted := ending.finished or ending.began) is not None:
             memory.execution_count = counted.execution_count
         finished = ending.finished
         # A memory that went with this cell is told by this receipt, with the epoch of the next; else one that went
@@ -345,6 +350,7 @@ class HostedKernel:
         if self._run is not None:
             self._run[1].stop("the sandbox was closed")
         await self.memories.aclose()
+        await self.snapshots.drop_all()
         if self._tasks:
             _, late = await asyncio.wait(self._tasks, timeout=_CLOSE_S)
             for task in late:

@@ -76,6 +76,8 @@ class Memory:
     cells: int = 0
     """that it has seen; a snapshot's go on counting where they were"""
     was_used: bool = False
+    busy_since: float | None = None
+    """when the cell began that runs in it, on the monotonic clock"""
     ready_at: float = field(default_factory=time.monotonic)
 
 
@@ -118,6 +120,8 @@ class Memories:
         self._ended_at_once = 0
         self._cells = 0
         """that the memory had seen which is being replaced"""
+        self._sweep_since: float | None = None
+        """when the cell began that was lost with it"""
         self._problem: WorkbenchError | None = None
         self._starting: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -180,6 +184,9 @@ class Memories:
             self._starting = None
 
     async def _launch(self) -> Memory:
+        if self._sweep_since is not None:
+            since, self._sweep_since = self._sweep_since, None
+            await self._sandbox.sweep(time.monotonic() - since)
         if self._source is not None:
             source, self._source = self._source, None
             try:
@@ -282,7 +289,10 @@ class Memories:
             return
         self.current = None
         self.epoch += 1
-        self._change = Change(lost=_joined(memory.change.reason, reason))
+        self._change = Change(lost=joined(memory.change.reason, reason))
+        self._sweep_since = memory.busy_since
+        # What is being copied now is of a memory that is no more.
+        self._snapshots.close_round()
         self._cells = memory.cells
         self._source = self._snapshots.newest() if restore else None
         if not restore:
@@ -309,6 +319,19 @@ class Memories:
         if self.current is not None:
             self.current.change = Change()
 
+    async def settle(self) -> Change:
+        """For who tells of a loss: what became of it, for certain. What has not come back by then never does."""
+        if self.current is None and self._starting is None and self._source is not None and not self._closed:
+            self._begin(tries=1)
+        await self.settled()
+        if self.current is None and not self._closed:
+            waking = self._starting is not None
+            await self._give_up_starting()
+            self._source = None
+            if waking:
+                self._begin(self._patience.tries)
+        return await self.settled()
+
     async def settled(self) -> Change:
         """What became of the memory since the last receipt, once one is there or cannot be had."""
         if self.current is None and self._starting is not None:
@@ -333,7 +356,8 @@ class Memories:
             KernelUnavailable: it cannot be had; the present memory is what it was.
         """
         before = self.current
-        assert before is not None
+        if before is None:
+            raise KernelUnavailable("the kernel ended meanwhile; ask again")
         if source is None:
             memory = Memory(await self._start_kernel(), "")
             await self._snapshots.drop_all()
@@ -383,5 +407,6 @@ class Memories:
             _log.error("kernel %s: %r", self._wanted.kernel, problem)
 
 
-def _joined(before: str, reason: str) -> str:
+def joined(before: str, reason: str) -> str:
+    """Two losses that nobody was told of between."""
     return f"{before}; then {reason}" if before and before != reason else reason

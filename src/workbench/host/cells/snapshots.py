@@ -76,6 +76,8 @@ class Snapshots:
         self._on = on
         self._kept: list[Snapshot] = []
         self._declined = ""
+        self._round = 0
+        """a copy that is being made belongs to the round in which it was begun"""
         self._last = 0.0, 0.0, ""
         """when the last one was taken or tried, how long that took, and what came between"""
 
@@ -139,15 +141,20 @@ class Snapshots:
     def _declined_for_time(self) -> bool:
         at, cost_s, problem = self._last
         since_s = time.monotonic() - at
-        if cost_s > self._policy.cheap_s and cost_s > since_s * self._policy.time_share:
+        dear = cost_s > self._policy.cheap_s and cost_s > since_s * self._policy.time_share
+        if dear and (self._there() or problem):
             self._declined = problem or f"the last one took the kernel {cost_s * 1000:.0f} ms, {since_s:.1f} s ago"
         return bool(self._declined)
 
     async def _try(self, kernel: Kernel, cells: int, execution_count: int) -> None:
         await self._drop(self._there()[: max(0, len(self._kept) - self._policy.kept + 1)])
         while True:
+            round_ = self._round
             made = await self.copy(kernel, cells, execution_count, await self._room())
             if isinstance(made, Snapshot):
+                if round_ != self._round or not self._on:
+                    await self._sandbox.discard(made.name)
+                    return
                 self._kept.append(made)
                 self._last = time.monotonic(), made.cost_s, ""
                 return
@@ -206,8 +213,13 @@ class Snapshots:
         if not on:
             await self.drop_all()
 
+    def close_round(self) -> None:
+        """The memory is no more: a copy of it that is being made is not wanted."""
+        self._round += 1
+
     async def drop_all(self) -> None:
-        """Give all up."""
+        """Give all up, also what is being made."""
+        self.close_round()
         await self._drop(list(self._kept))
 
     async def _drop(self, some: list[Snapshot]) -> None:
