@@ -42,8 +42,9 @@ def sleep(
 
 def _sleep(name: str, ends: tuple[socket.socket, socket.socket], own: Iterable[int]) -> tuple[bytes, list[int]]:
     theirs, ours = ends
-    os.setsid()
+    # The name first: who is neither in a kernel's group nor called so may be taken for what a lost cell left running.
     sys_.set_name(OWN_NAME)
+    os.setsid()
     _prefer(_OOM_PREFERENCE)
     line = entering.line()
     assert line is not None

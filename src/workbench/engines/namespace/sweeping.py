@@ -21,7 +21,7 @@ def end_newer(root: int, newer_than_s: float, started: frozenset[int]) -> int:
     Args:
         root: pid 1, on the host.
         newer_than_s: the age that a process must not have.
-        started: pids inside of those that the host started; they and what they have started are left alone.
+        started: pids inside of those that the host started; their groups, and what they have started, are left alone.
     """
     held: dict[int, int] = {}
     try:
@@ -46,7 +46,8 @@ def _victims(root: int, newer_than_s: float, started: frozenset[int]) -> list[in
     found, queue = [], proc.children(root)
     while queue:
         pid = queue.pop()
-        if proc.numbers(pid, "NSpid:")[-1] in started or proc.name(pid) == OWN_NAME:
+        # A copy that a living kernel is just making of itself is in that kernel's group, and then has our name.
+        if {proc.numbers(pid, "NSpid:")[-1], proc.group(pid)} & started or proc.name(pid) == OWN_NAME:
             continue
         queue += proc.children(pid)
         if proc.age_s(pid) <= newer_than_s + _TICK_S:
