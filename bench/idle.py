@@ -10,8 +10,7 @@ from typing import TypeVar
 
 from bench.hosts import available_kib, host
 from bench.kept import Kept
-from bench.kernel import TRIVIAL
-from bench.kernel import _held_kib as held_kib
+from bench.kernel import TRIVIAL, held_kib
 from bench.table import Row
 from workbench.host_client.connection import HostConnection
 from workbench.settings import Settings

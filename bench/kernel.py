@@ -151,9 +151,9 @@ async def memory_slope_mib(settings: Settings, count: int) -> float:
             await ours(connection, LIBRARIES)
         status = await connection.ask(wire.Status(), wire.StatusAnswer)
         gc.collect()
-        before = _held_kib(status.pid)
+        before = held_kib(status.pid)
         made = [await _used(connection) for _ in range(count)]
-        slope = (_held_kib(status.pid) - before) / 1024 / count
+        slope = (held_kib(status.pid) - before) / 1024 / count
         await asyncio.gather(*(session.close() for session in made))
     return slope
 
@@ -164,7 +164,8 @@ async def _used(connection: HostConnection) -> Session:
     return session
 
 
-def _held_kib(host_pid: int) -> int:
+def held_kib(host_pid: int) -> int:
+    """Of a host and everything below it: memory that no file is behind, shared pages in proportion, and page tables."""
     everyone = [str(pid) for pid in (host_pid, *descendants(host_pid))]
     return sum(_kib(pid, "smaps_rollup", "Pss_Anon:", "Pss_Shmem:") + _kib(pid, "status", "VmPTE:") for pid in everyone)
 

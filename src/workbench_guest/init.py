@@ -20,6 +20,7 @@ from workbench_guest.confine import syscalls as sys_
 from workbench_guest.dormant import Dormant, Waiting
 from workbench_guest.entering import HELD_BACK, become_entry, check_entry, lower_open_files
 from workbench_guest.messages import (
+    OOM_PREFERENCE_OF_CHILDREN,
     OWN_NAME,
     SCRATCH,
     Configure,
@@ -35,9 +36,6 @@ from workbench_guest.messages import (
     Started,
     Withdrawn,
 )
-
-# The agent's processes go first when memory runs out; pid 1 holds the sandbox together.
-_OOM_PREFERENCE_OF_CHILDREN = 300
 
 
 class Init:
@@ -140,7 +138,8 @@ class Init:
 
     @contextlib.contextmanager
     def _children_go_first(self) -> Iterator[None]:
-        os.pwrite(self._oom_preference, b"%d" % _OOM_PREFERENCE_OF_CHILDREN, 0)
+        """The agent's processes, when memory runs out; pid 1 holds the sandbox together."""
+        os.pwrite(self._oom_preference, b"%d" % OOM_PREFERENCE_OF_CHILDREN, 0)
         try:
             yield
         finally:

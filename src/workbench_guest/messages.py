@@ -158,6 +158,10 @@ class Start:
     """not a new process but this one, which lies dormant; its variables and folder are its own"""
 
 
+# How gladly the kernel ends a process when memory runs out: of pid 1 0, of what the agent runs this much.
+OOM_PREFERENCE_OF_CHILDREN = 300
+
+
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
     """To pid 1, from a process with a line: a dormant copy of itself. Descriptor 0 is the channel to it."""

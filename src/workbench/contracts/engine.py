@@ -183,8 +183,12 @@ class Sandbox(Protocol):
         """Whether it is there, or came in time."""
         ...
 
-    async def snapshot_bytes(self, snapshot: str) -> int:
-        """Memory that nobody else in the sandbox holds: what its end would free. 0 if it is gone."""
+    async def resident_bytes(self) -> int:
+        """Of all processes inside but snapshots, pages that several share counted for each."""
+        ...
+
+    async def let_go_first(self, snapshot: str) -> None:
+        """When memory runs out, it is ended before anything else. Nothing happens if it is gone."""
         ...
 
     async def discard(self, snapshot: str) -> None:

@@ -205,6 +205,22 @@ def _mappings(pid: int) -> list[bytes]:
     return []
 
 
+FIRST_TO_GO = 1000
+
+
+def set_oom_preference(pid: int, preference: int) -> None:
+    """How gladly it is ended when memory runs out; of the same uid, or by root."""
+    with contextlib.suppress(OSError):
+        Path(f"/proc/{pid}/oom_score_adj").write_text(str(preference))
+
+
+def goes_first(pid: int) -> bool:
+    """Whether it is to be ended before all others."""
+    with contextlib.suppress(OSError, ValueError):
+        return int(Path(f"/proc/{pid}/oom_score_adj").read_text()) == FIRST_TO_GO
+    return False
+
+
 def with_variable(assignment: bytes) -> list[int]:
     """Processes of this user that were started with `assignment`, NAME=value, in their environment."""
     uid = os.geteuid()

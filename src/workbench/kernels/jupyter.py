@@ -44,6 +44,7 @@ _SNAPSHOT_TIMEOUT_S = 10.0
 _UNPACK_TIMEOUT_S = 120.0
 # What a dead kernel sent is in the socket; it has come when nothing has come for this long.
 _QUIET_S, _QUIET_TIMEOUT_S = 0.03, 5.0
+_LOOK_S = 0.002
 _END_TIMEOUT_S = 5.0
 # A reader that falls this far behind stops the kernel's output, not ours.
 _MOST_PENDING_BYTES = 32 * 1024 * 1024
@@ -117,6 +118,7 @@ class JupyterKernel:
         self._stray_characters = 0
         self._heard = asyncio.Event()
         self._heard_at = 0.0
+        self._received = 0
         self._gone: ProcessExit | None = None
         self._relay: Relay | None = None
         self._side: dict[str, ZmqChannel] = {}
@@ -146,6 +148,7 @@ class JupyterKernel:
     # What comes in
 
     def _on_iopub(self, frames: list[bytes]) -> None:
+        self._received += 1
         message = parse(frames)
         if message is None:
             return
@@ -346,12 +349,14 @@ class JupyterKernel:
 
     async def _wait_for_end(self) -> None:
         end = await self._process.wait()
-        # What it sent before is on its way.
-        deadline = time.monotonic() + _QUIET_TIMEOUT_S
-        while time.monotonic() < deadline:
+        # What it sent before is on its way. It told how much that is; if that is not so, silence must do.
+        ended_at = time.monotonic()
+        while time.monotonic() < ended_at + _QUIET_TIMEOUT_S:
             self._iopub.resume(_READER, _VISITORS)
-            await asyncio.sleep(_QUIET_S)
-            if time.monotonic() - self._heard_at >= _QUIET_S:
+            if self._received == self._words.sent():
+                break
+            await asyncio.sleep(_LOOK_S)
+            if time.monotonic() - max(ended_at, self._heard_at) >= _QUIET_S:
                 break
         await asyncio.wait([self._following], timeout=_QUIET_S)
         if self._run is not None and not self._run.began and self._words.begun() == self._run.request:

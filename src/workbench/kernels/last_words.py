@@ -7,7 +7,7 @@ import re
 
 from workbench.contracts.engine import Process
 from workbench.model.execution import Piece, PieceKind
-from workbench_guest.kernel.flight_recorder import STREAMS, last_request, unsent
+from workbench_guest.kernel.flight_recorder import STREAMS, last_request, sent, unsent
 
 # What children left in the pipes; more than this is not last words but a stream.
 _MOST_LEFT_BYTES = 4 * 1024 * 1024
@@ -48,6 +48,10 @@ class LastWords:
     def begun(self) -> str:
         """The request that was begun last."""
         return last_request(self._memory)
+
+    def sent(self) -> int:
+        """How many messages it handed over to be sent; its own word."""
+        return sent(self._memory)
 
     def take_rest(self) -> list[Piece]:
         """Once the process is dead: what it printed and did not send, then what its pipes still hold."""

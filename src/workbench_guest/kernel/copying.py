@@ -58,6 +58,7 @@ class Copier:
         self._names: set[str | bytes] = set()
         self._memory_at_start = 0
         self._openmp = left_behind.OpenMP()
+        self._writers = left_behind.Writers()
 
     def before(self, passed: set[int]) -> None:
         """A life begins: what is open now, but for what was passed, is the agent's."""
@@ -80,6 +81,7 @@ class Copier:
 
     def copy(self, kernel: Kernel, wish: SnapshotWish) -> tuple[bytes, list[int]] | None:
         """None in the kernel, which goes on; in the copy, once it is woken, the order that woke it."""
+        began = time.perf_counter()
         threads = left_behind.agents_threads(kernel.threads)
         if reason := self._why_not(wish, threads):
             wish.answer({"status": "declined", **reason})
@@ -88,11 +90,10 @@ class Copier:
         lost = left_behind.told(threads, own, kernel.loop)
         for stream in kernel.streams:
             stream.flush()
-        left_behind.flush_files(own)
+        self._writers.flush(own)
         self._openmp.pause()
         luck = random.getstate()
         ends = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        began = time.perf_counter()
         try:
             with kernel.publisher.still():
                 pid = forking.fork_aside()

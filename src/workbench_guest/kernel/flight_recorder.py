@@ -1,7 +1,7 @@
 """Memory that the host shares, for what a process cannot tell any more once it has died.
 
-First the request that is being run. Then one part a stream: a counter of all bytes ever printed, and a ring of the
-latest; the host knows how many of them it received.
+First the request that is being run, and how many messages were handed over to be sent. Then one part a stream: a
+counter of all bytes ever printed, and a ring of the latest; the host knows how many of each it received.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ _COUNTER = struct.Struct("<Q")
 _PART_BYTES = _COUNTER.size + RING_BYTES
 _REQUEST_BYTES = 64
 STREAMS = ("stdout", "stderr")
-TOTAL_BYTES = _REQUEST_BYTES + len(STREAMS) * _PART_BYTES
+_FIRST_PART = _REQUEST_BYTES + _COUNTER.size
+TOTAL_BYTES = _FIRST_PART + len(STREAMS) * _PART_BYTES
 
 
 def note_request(memory: mmap.mmap, request: str) -> None:
@@ -29,8 +30,19 @@ def last_request(descriptor: int) -> str:
     return os.pread(descriptor, _REQUEST_BYTES, 0).rstrip(b"\0").decode("ascii", "replace")
 
 
+def note_sent(memory: mmap.mmap, messages: int) -> None:
+    """So many in all; noted before the last of them is handed over."""
+    _COUNTER.pack_into(memory, _REQUEST_BYTES, messages)
+
+
+def sent(descriptor: int) -> int:
+    """For the host: how many messages it will have received when all have come; a guest's word."""
+    told = os.pread(descriptor, _COUNTER.size, _REQUEST_BYTES)
+    return int(_COUNTER.unpack(told)[0]) if len(told) == _COUNTER.size else -1
+
+
 def _start_of(stream: str) -> int:
-    return _REQUEST_BYTES + STREAMS.index(stream) * _PART_BYTES
+    return _FIRST_PART + STREAMS.index(stream) * _PART_BYTES
 
 
 class FlightRecorder:

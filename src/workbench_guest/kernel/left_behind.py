@@ -14,6 +14,7 @@ import stat
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Iterable
 from typing import Any
 
@@ -22,16 +23,14 @@ _MOST_TOLD = 20
 _MOMENT_S, _AT_WORK_NS = 0.002, 1_000_000
 _PAUSE_HARD = 2
 # Flags that make sense for a file that exists.
+# By `type`, not `isinstance`: the agent's objects may answer that with anything.
+_BUFFERED = {io.TextIOWrapper, io.BufferedWriter, io.BufferedRandom}
 _KEPT_FLAGS = ~(os.O_CREAT | os.O_EXCL | os.O_TRUNC)
 
 
 def open_descriptors() -> set[int]:
-    """All of this process."""
-    listing = os.open("/proc/self/fd", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        return {int(name) for name in os.listdir(listing)} - {listing}
-    finally:
-        os.close(listing)
+    """All of this process, without the one that the list itself was read from."""
+    return {descriptor for descriptor in map(int, os.listdir("/proc/self/fd")) if _mode(descriptor)}
 
 
 def identities(descriptors: Iterable[int]) -> dict[int, str]:
@@ -128,20 +127,28 @@ def _mode(descriptor: int) -> int:
         return 0
 
 
-def flush_files(own: set[int]) -> None:
-    """What is in the buffers of open files is written now, or the process and its copy would both write it."""
-    writable = [
-        descriptor
-        for descriptor in open_descriptors() - own
-        if descriptor > 2 and stat.S_ISREG(_mode(descriptor)) and _access(descriptor) != os.O_RDONLY
-    ]
-    if not writable:
-        return
-    for thing in gc.get_objects():
-        # `type`, not `isinstance`: the agent's objects may answer that with anything.
-        if type(thing) in (io.TextIOWrapper, io.BufferedWriter, io.BufferedRandom):
+class Writers:
+    """What is in buffers of open files is written before a fork, or the process and its copy would both write it."""
+
+    def __init__(self) -> None:
+        self._files: dict[int, str] = {}
+        self._found: list[weakref.ref[Any]] = []
+
+    def flush(self, own: set[int]) -> None:
+        """All that are open for writing."""
+        files = identities(
+            descriptor
+            for descriptor in open_descriptors() - own
+            if descriptor > 2 and stat.S_ISREG(_mode(descriptor)) and _access(descriptor) != os.O_RDONLY
+        )
+        if files.items() - self._files.items():
+            # Nothing but a look at every object tells whose they are; it is taken only when there is a new one.
+            self._found = [weakref.ref(thing) for thing in gc.get_objects() if type(thing) in _BUFFERED]
+        self._files = files
+        for reference in self._found:
             with contextlib.suppress(Exception):
-                thing.flush()
+                if (thing := reference()) is not None and not thing.closed:
+                    thing.flush()
 
 
 def _access(descriptor: int) -> int:

@@ -277,7 +277,7 @@ class Life:
         os.close(descriptors.stdout_write)
         os.close(descriptors.stderr_write)
         faulthandler.enable(os.fdopen(last_words, "w", buffering=1, closefd=False), all_threads=False)
-        self.kernel.memory = mmap.mmap(descriptors.recorder, TOTAL_BYTES)
+        self.kernel.memory = self._publisher.memory = mmap.mmap(descriptors.recorder, TOTAL_BYTES)
         os.close(descriptors.recorder)
 
     def _give_sockets(self) -> None:

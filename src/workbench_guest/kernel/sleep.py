@@ -17,8 +17,6 @@ from workbench_guest.messages import OWN_NAME, Offer, Start
 
 # The process between us and the kernel ends in microseconds; a busy machine may make it wait.
 _ORPHANED_S = 10.0
-# Below the agent's processes: when memory runs out, whoever takes it goes, and what would be restored stays.
-_OOM_PREFERENCE, _OOM_PREFERENCE_AWAKE = "100", "300"
 
 
 def sleep(
@@ -45,7 +43,6 @@ def _sleep(name: str, ends: tuple[socket.socket, socket.socket], own: Iterable[i
     # The name first: who is neither in a kernel's group nor called so may be taken for what a lost cell left running.
     sys_.set_name(OWN_NAME)
     os.setsid()
-    _prefer(_OOM_PREFERENCE)
     line = entering.line()
     assert line is not None
     kept = {0, 1, 2, line.fileno(), theirs.fileno(), ours.fileno()}
@@ -64,7 +61,6 @@ def _sleep(name: str, ends: tuple[socket.socket, socket.socket], own: Iterable[i
     received = channel.receive()
     if received is None or not isinstance(received[0], Start):
         os._exit(0)
-    _prefer(_OOM_PREFERENCE_AWAKE)
     sys_.set_name("python3")
     if received[0].line:
         entering.set_line(channel)
@@ -89,8 +85,3 @@ def _until_orphaned() -> None:
         if time.monotonic() > deadline:
             os._exit(1)
         time.sleep(0.0005)
-
-
-def _prefer(preference: str) -> None:
-    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
-        file.write(preference)

@@ -9,6 +9,7 @@ import codecs
 import contextlib
 import itertools
 import json
+import mmap
 import os
 import re
 import select
@@ -20,7 +21,7 @@ import zmq
 from ipykernel.iostream import IOPubThread, OutStream
 from zmq.eventloop.zmqstream import ZMQStream
 
-from workbench_guest.kernel.flight_recorder import RING_BYTES, FlightRecorder
+from workbench_guest.kernel.flight_recorder import RING_BYTES, FlightRecorder, note_sent
 
 # One message holds at most this much text: the reader can begin before the writer has ended.
 _PIECE = 256 * 1024
@@ -48,7 +49,25 @@ class Publisher(IOPubThread):
         self._pending_bytes = 0
         self._pending_messages = 0
         self._room = threading.Condition()
+        self._sent = 0
+        self.memory: mmap.mmap | None = None
+        """shared with the host"""
         super().__init__(socket, pipe=True, session=session)
+
+    def _count(self) -> None:
+        """One more is about to leave; stock sends by two ways."""
+        self._sent += 1
+        if self.memory is not None:
+            note_sent(self.memory, self._sent)
+
+    def _really_send(self, msg: Any, *args: Any, **kwargs: Any) -> None:
+        if self._is_master_process():
+            self._count()
+        super()._really_send(msg, *args, **kwargs)
+
+    def _send_welcome_message(self, subscription: str) -> None:
+        self._count()
+        super()._send_welcome_message(subscription)
 
     def _setup_pipe_in(self) -> None:
         """A way back for forked children, as stock has it, but on a name of this sandbox instead of a port."""

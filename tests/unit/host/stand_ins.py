@@ -248,6 +248,7 @@ class StandInSandbox:
         self.offers = True
         self.offer_gate: asyncio.Event | None = None
         self.swept: list[float] = []
+        self.first_to_go: list[str] = []
         self.cpu_s = 0.0
         self.gone = ""
         self.started: list[StandInProcess] = []
@@ -285,8 +286,11 @@ class StandInSandbox:
             await self.offer_gate.wait()
         return self.offers and snapshot in self._launcher.dormant
 
-    async def snapshot_bytes(self, snapshot: str) -> int:
-        return self.snapshot_holds
+    async def resident_bytes(self) -> int:
+        return self.memory_bytes - self.snapshot_holds
+
+    async def let_go_first(self, snapshot: str) -> None:
+        self.first_to_go.append(snapshot)
 
     async def discard(self, snapshot: str) -> None:
         self._launcher.dormant.pop(snapshot, None)

@@ -132,15 +132,18 @@ async def test_memory_that_a_cell_needs_is_given_up(used: float, holds: float, l
     kept = Kept()
     for cells in (1, 2, 3):
         await kept.take(cells)
-    kept.sandbox.memory_bytes, kept.sandbox.snapshot_holds = int(GIB * used), int(GIB * holds)
     watching = asyncio.create_task(kept.snapshots.watch())
+    await asyncio.sleep(0.05)
+    kept.sandbox.memory_bytes, kept.sandbox.snapshot_holds = int(GIB * used), int(GIB * holds)
     if left < 3:
         await eventually(lambda: len(kept.launcher.dormant) == left)
     await asyncio.sleep(0.05)
     watching.cancel()
     assert len(kept.launcher.dormant) == left
+    newest = kept.snapshots.newest()
+    assert newest is None or (newest.name in kept.sandbox.first_to_go) == (holds > 0.04)
     if not left:
-        assert "given up while a cell ran" in kept.snapshots.state(3).reason
+        assert "its snapshot was given up, with 51 MiB" in kept.snapshots.state(3).reason
 
 
 # Through the cells of a sandbox

@@ -12,9 +12,16 @@ class DormantProcesses:
         self._pids: dict[str, int] = {}
         self._unwanted: set[str] = set()
         self._changed = asyncio.Event()
+        self._closed = False
+
+    def close(self) -> None:
+        """The sandbox is gone, and all of them with it."""
+        self._closed = True
+        self._pids.clear()
+        self._tell()
 
     def offered(self, snapshot: str, pid: int) -> bool:
-        """Pid 1 has taken it in; False if nobody wants it any more."""
+        """Pid 1 has taken it in, `pid` is the host's; False if nobody wants it any more."""
         if snapshot in self._unwanted:
             self._unwanted.discard(snapshot)
             return False
@@ -43,15 +50,20 @@ class DormantProcesses:
         return frozenset(self._pids)
 
     def pid(self, snapshot: str) -> int | None:
-        """As pid 1 counts."""
+        """On the host."""
         return self._pids.get(snapshot)
+
+    @property
+    def pids(self) -> set[int]:
+        """All of them."""
+        return set(self._pids.values())
 
     async def wait(self, snapshot: str, within_s: float) -> bool:
         """Whether it is there, or came in time."""
         try:
             async with asyncio.timeout(within_s):
-                while snapshot not in self._pids:
+                while snapshot not in self._pids and not self._closed:
                     await self._changed.wait()
         except TimeoutError:
             return False
-        return True
+        return snapshot in self._pids

@@ -23,6 +23,7 @@ from workbench.model.ids import ProcessId
 from workbench.model.process import Limit, ProcessExit, ProcessSpec
 from workbench.model.tier import Tier, thread_variables
 from workbench_guest.messages import (
+    OOM_PREFERENCE_OF_CHILDREN,
     OWN_NAME,
     Configure,
     Discard,
@@ -37,6 +38,7 @@ from workbench_guest.messages import (
 
 _START_TIMEOUT_S = 30.0
 _SWEEP_WAIT_S = 1.0
+_OOM_PREFERENCE_OF_SNAPSHOTS = 100
 # A page: less than this left of a folder in memory means that a write was refused.
 _FULL_BYTES = 4096
 
@@ -136,6 +138,7 @@ class NamespaceSandbox:
                 self._pids[spec.id] = told.pid
             if spec.snapshot is not None:
                 self._dormant.gone(spec.snapshot)
+                proc.set_oom_preference(self._on_host(told.pid), OOM_PREFERENCE_OF_CHILDREN)
         except BaseException as problem:
             self._running.pop(spec.id, None)
             pipes.close()
@@ -240,15 +243,20 @@ class NamespaceSandbox:
         """As the contract says."""
         return await self._dormant.wait(snapshot, within_s)
 
-    async def snapshot_bytes(self, snapshot: str) -> int:
+    async def resident_bytes(self) -> int:
         """As the contract says."""
-        wanted = self._dormant.pid(snapshot)
-        return await asyncio.to_thread(self._private_bytes, wanted) if wanted else 0
+        return sum(proc.resident_bytes(pid) for pid in set(proc.tree(self.slot.pid)) - self._dormant.pids)
 
-    def _private_bytes(self, inside: int) -> int:
-        for pid in proc.tree(self.slot.pid)[1:]:
+    async def let_go_first(self, snapshot: str) -> None:
+        """As the contract says."""
+        if pid := self._dormant.pid(snapshot):
+            proc.set_oom_preference(pid, proc.FIRST_TO_GO)
+
+    def _on_host(self, inside: int) -> int:
+        """Of a child of pid 1; 0 if there is none."""
+        for pid in proc.children(self.slot.pid):
             if proc.numbers(pid, "NSpid:")[-1] == inside:
-                return proc.memory(pid).private_bytes
+                return pid
         return 0
 
     async def discard(self, snapshot: str) -> None:
@@ -321,13 +329,20 @@ class NamespaceSandbox:
                     case Exited():
                         self._exited(message)
                     case Offered():
-                        if not self._dormant.offered(message.snapshot, message.pid):
-                            await self._send(Discard(snapshot=message.snapshot))
+                        await self._offered(message)
                     case Withdrawn():
                         self._dormant.gone(message.snapshot)
                     case _:
                         # Nothing else is ever said by pid 1: someone speaks in its place.
                         return
+
+    async def _offered(self, message: Offered) -> None:
+        pid = self._on_host(message.pid)
+        if pid and self._dormant.offered(message.snapshot, pid):
+            # When memory runs out, whoever takes it goes, and what would be restored stays.
+            proc.set_oom_preference(pid, _OOM_PREFERENCE_OF_SNAPSHOTS)
+        else:
+            await self._send(Discard(snapshot=message.snapshot))
 
     def _exited(self, message: Exited) -> None:
         known = self._running.get(message.process)
@@ -372,6 +387,7 @@ class NamespaceSandbox:
             limits = (Limit.MEMORY,) if killed else ()
             process.ended(ProcessExit(code=None, lost=True, limits=limits, reason=reason))
         self._running.clear()
+        self._dormant.close()
         if not self._gone.done():
             self._gone.set_result(reason)
 

@@ -35,11 +35,15 @@ class Between:
     must be answered before the next cell, also if the asker has left.
     """
 
-    def __init__(self, queue: TurnQueue, memories: Memories, snapshots: Snapshots, own: Own) -> None:
+    def __init__(
+        self, queue: TurnQueue, memories: Memories, snapshots: Snapshots, own: Own, keep: Callable[[Ticket], None]
+    ) -> None:
+        """`keep` has a snapshot taken in the turn after the ticket's."""
         self._queue = queue
         self._memories = memories
         self._snapshots = snapshots
         self._own = own
+        self._keep = keep
 
     async def variables(self, most: int, wait_s: float) -> tuple[Variable, ...]:
         """The names of the memory.
@@ -85,10 +89,9 @@ class Between:
             # What is kept is not this memory any more.
             memory.cells += 1
             memory.was_used = True
-            await self._snapshots.take(memory.kernel, memory.cells, memory.execution_count)
             return carried
 
-        return await self._in_turn(unpacked, wait_s)
+        return await self._in_turn(unpacked, wait_s, changes=True)
 
     async def undo(self, cells: int) -> str:
         """Back over so many; what could not be carried. What waits never begins.
@@ -106,11 +109,10 @@ class Between:
 
         async def go_back(memory: Memory) -> str:
             source = self._found(memory, cells)
-            earlier = await self._memories.go_back(source)
-            await self._snapshots.take(earlier.kernel, earlier.cells, earlier.execution_count)
+            await self._memories.go_back(source)
             return source.not_carried if source else ""
 
-        return await self._in_turn(go_back, _TURN_S)
+        return await self._in_turn(go_back, _TURN_S, changes=True)
 
     def _found(self, memory: Memory, cells: int) -> Snapshot | None:
         """The one to go back to; None for a memory that nothing had run in."""
@@ -131,10 +133,10 @@ class Between:
             raise Conflict(said, {"cells": str(cells)})
         return source
 
-    async def _in_turn(self, work: Callable[[Memory], Awaitable[T]], wait_s: float) -> T:
-        return await asyncio.shield(self._own(self._take_turn(work, wait_s), "a question"))
+    async def _in_turn(self, work: Callable[[Memory], Awaitable[T]], wait_s: float, *, changes: bool = False) -> T:
+        return await asyncio.shield(self._own(self._take_turn(work, wait_s, changes), "a question"))
 
-    async def _take_turn(self, work: Callable[[Memory], Awaitable[T]], wait_s: float) -> T:
+    async def _take_turn(self, work: Callable[[Memory], Awaitable[T]], wait_s: float, changes: bool) -> T:
         ticket = Ticket(new_cell_id(), Origin.HOST, "")
         self._queue.join(ticket)
         waiting = asyncio.get_running_loop().call_later(wait_s, self._too_late, ticket, wait_s)
@@ -142,7 +144,10 @@ class Between:
             async with self._queue.turn(ticket):
                 memory = await ticket.unless_refused(self._memories.ready())
                 ticket.begin()
-                return await work(memory)
+                answer = await work(memory)
+                if changes:
+                    self._keep(ticket)
+                return answer
         except KernelGone as gone:
             raise KernelUnavailable(f"{how_it_ended(gone.exit)}; ask again") from gone
         finally:

@@ -91,7 +91,7 @@ class HostedKernel:
             patience=self._patience,
         )
 
-        self.between = Between(self._queue, self.memories, self.snapshots, self._own)
+        self.between = Between(self._queue, self.memories, self.snapshots, self._own, self._keep_memory)
 
     def report(self, sandbox: str) -> wire.KernelReport:
         """As it is now."""

@@ -295,6 +295,8 @@ class Memories:
         self._snapshots.close_round()
         self._cells = memory.cells
         self._source = self._snapshots.newest() if restore else None
+        if self._source is None and restore and self._snapshots.given_up:
+            self._change = replace(self._change, problem=self._snapshots.given_up)
         if not restore:
             self._own(self._snapshots.drop_all())
         self._left_over += memory.kernel.left_over()

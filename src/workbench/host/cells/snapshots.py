@@ -25,6 +25,7 @@ _OFF = "switched off for this session"
 _NOT_OFFERED = "the engine has no snapshots"
 _MIB = 1024 * 1024
 _ANY_ROOM = 2**62
+_FIRST_LOOK_S = 0.005
 _names = itertools.count(1)
 
 
@@ -45,8 +46,11 @@ class SnapshotPolicy:
     newest_goes_at: float = 0.92
     """above it the newest is given up too, if that frees enough"""
     enough: float = 0.04
-    """of the tier's memory"""
+    """of the tier's memory, that only snapshots hold"""
+    crowded: float = 0.3
+    """of the tier's memory: above it one looks more often, and snapshots that hold enough go first at the limit"""
     look_s: float = 0.05
+    look_when_crowded_s: float = 0.01
     """how often a running cell's memory is looked at"""
     offer_s: float = 5.0
     """until a copy that was made has gone to sleep"""
@@ -76,6 +80,8 @@ class Snapshots:
         self._on = on
         self._kept: list[Snapshot] = []
         self._declined = ""
+        self.given_up = ""
+        """why the newest is no more, if that was not wanted"""
         self._round = 0
         """a copy that is being made belongs to the round in which it was begun"""
         self._last = 0.0, 0.0, ""
@@ -84,6 +90,8 @@ class Snapshots:
     def _there(self) -> list[Snapshot]:
         """Oldest first. Whoever ended one of them, an agent or the kernel when memory ran out, it is not told of."""
         alive = self._sandbox.snapshots
+        if self._kept and self._kept[-1].name not in alive:
+            self.given_up = "its snapshot was ended before it, by the limit of memory or by someone inside"
         self._kept = [one for one in self._kept if one.name in alive]
         return self._kept
 
@@ -155,7 +163,10 @@ class Snapshots:
                 if round_ != self._round or not self._on:
                     await self._sandbox.discard(made.name)
                     return
+                for older in self._there():
+                    await self._sandbox.let_go_first(older.name)
                 self._kept.append(made)
+                self.given_up = ""
                 self._last = time.monotonic(), made.cost_s, ""
                 return
             self._declined = made.declined
@@ -231,24 +242,31 @@ class Snapshots:
     async def watch(self) -> None:
         """While a cell runs: give snapshots up before they cost the cell memory that it may have. Until cancelled.
 
-        A cell that takes everything is stopped by the limit all the same, and by then what is kept holds little that
-        the cell does not hold itself: that is when a snapshot is worth most, and it stays.
+        What only snapshots hold is what the sandbox uses more and no process of it has more: old pages of those that
+        the cell has changed. A cell that just takes everything changes few; then a snapshot is worth most, and stays.
         """
-        pause_s = self._policy.look_s
+        limit = tier_named(self._sandbox.description.tier).memory_bytes
+        before = None
+        # Most cells are over by then.
+        await asyncio.sleep(_FIRST_LOOK_S)
         while True:
-            await asyncio.sleep(pause_s)
-            if not self._there():
-                continue
             began = time.monotonic()
             used = (await self._meter.read()).memory_bytes
-            limit = tier_named(self._sandbox.description.tier).memory_bytes
-            if used > limit * self._policy.older_go_at:
-                await self._drop(self._there()[:-1])
-            newest = self.newest()
-            if used > limit * self._policy.newest_goes_at and newest is not None:
-                freed = await self._sandbox.snapshot_bytes(newest.name)
-                if freed > limit * self._policy.enough:
-                    await self._drop([newest])
-                    self._declined = f"given up while a cell ran: it held {freed // _MIB} MiB that the cell needed"
+            apart = used - await self._sandbox.resident_bytes()
+            before = apart if before is None else before
+            if self._there():
+                await self._give_up(used / limit, (apart - before) / limit, (apart - before) // _MIB)
+            look_s = self._policy.look_s if used < limit * self._policy.crowded else self._policy.look_when_crowded_s
             # Where looking is dear, it is done less often.
-            pause_s = max(self._policy.look_s, 20 * (time.monotonic() - began))
+            await asyncio.sleep(max(look_s, 10 * (time.monotonic() - began)))
+
+    async def _give_up(self, used: float, held: float, mib: int) -> None:
+        if used > self._policy.older_go_at:
+            await self._drop(self._there()[:-1])
+        if used > self._policy.crowded and held > self._policy.enough:
+            # Looks may come too late for a cell in a hurry; then whoever ends processes at the limit ends these first.
+            for one in self._there():
+                await self._sandbox.let_go_first(one.name)
+            if used > self._policy.newest_goes_at:
+                await self._drop(self._there())
+                self._declined = self.given_up = f"its snapshot was given up, with {mib} MiB that the cell needed"

@@ -46,7 +46,8 @@ def how_it_ended(end: ProcessExit) -> str:
     """Why the kernel is gone, in a clause."""
     if end.lost:
         return f"the sandbox ended: {end.reason or 'nobody knows why'}"
-    if Limit.MEMORY in end.limits:
+    # Others may have been ended for memory before it; only a kill is one that memory can be the reason of.
+    if Limit.MEMORY in end.limits and end.signal == signal.SIGKILL:
         return "the kernel ran out of memory and was ended"
     if end.signal is not None:
         return f"the kernel was killed by signal {end.signal} ({signal_words(end.signal)})"

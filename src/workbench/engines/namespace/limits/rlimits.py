@@ -186,7 +186,9 @@ class RlimitGroup:
         if used <= self._tier.memory_bytes:
             return
         sizes = {pid: proc.memory(pid).proportional_bytes for pid in pids if pid != self._pid}
-        largest = max(sizes, key=sizes.__getitem__, default=None)
+        # As the kernel's own killer has it: what was said to go first does.
+        first = [pid for pid in sizes if proc.goes_first(pid)]
+        largest = max(first or sizes, key=sizes.__getitem__, default=None)
         if largest is not None:
             self._counters = Counters(memory_kills=self._counters.memory_kills + 1,
                                       process_refusals=self._counters.process_refusals)  # fmt: skip
