@@ -5,7 +5,6 @@ python bench/engine.py [--quick] [--write bench/RESULTS.md]
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import gc
 import os
@@ -13,10 +12,10 @@ import shutil
 import subprocess
 import sys
 import time
-from pathlib import Path
 
+from bench.command import main
 from bench.hosts import close, host, middle_of_three, slope_mib, until_pooled
-from bench.table import Row, exit_code, keep, machine, p50, render, spread
+from bench.table import Row, p50, spread
 from workbench.host_client.connection import HostConnection
 from workbench.images.build import find_image
 from workbench.images.recipe import load_recipe
@@ -197,19 +196,5 @@ async def measure(settings: Settings, *, quick: bool) -> list[Row]:
     return rows
 
 
-def main() -> int:
-    """Entry point."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--quick", action="store_true", help="few samples: does it run, do the fatal rows hold")
-    parser.add_argument("--write", type=Path, help="keep the table in this file")
-    arguments = parser.parse_args()
-    rows = asyncio.run(measure(Settings.from_env(os.environ), quick=arguments.quick))
-    text = f"{render('Engine', rows)}\n\n{machine()}"
-    print(text)
-    if arguments.write:
-        keep(arguments.write, "engine" if os.geteuid() == 0 else "engine, ordinary user", text)
-    return exit_code(rows, quick=arguments.quick)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main("Engine", __doc__, measure))

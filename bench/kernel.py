@@ -5,11 +5,9 @@ python -m bench.kernel [--quick] [--write bench/RESULTS.md]
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import gc
 import hashlib
-import os
 import sys
 import time
 from collections.abc import Awaitable, Callable
@@ -17,11 +15,12 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from bench.command import main
 from bench.hosts import host, until_pooled
 from bench.sessions import Session, cpu_ms
 from bench.soak.leaks import descendants
 from bench.stock import stock
-from bench.table import Row, exit_code, keep, machine, p50, render, spread
+from bench.table import Row, p50, spread
 from workbench.host_client.connection import HostConnection
 from workbench.images.build import find_image
 from workbench.images.recipe import load_recipe
@@ -300,19 +299,5 @@ async def measure(settings: Settings, *, quick: bool) -> list[Row]:
     ]
 
 
-def main() -> int:
-    """Entry point."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--quick", action="store_true", help="few samples: does it run, do the fatal rows hold")
-    parser.add_argument("--write", type=Path, help="keep the table in this file")
-    arguments = parser.parse_args()
-    rows = asyncio.run(measure(Settings.from_env(os.environ), quick=arguments.quick))
-    text = f"{render('Kernel', rows)}\n\n{machine()}"
-    print(text)
-    if arguments.write:
-        keep(arguments.write, "kernel" if os.geteuid() == 0 else "kernel, ordinary user", text)
-    return exit_code(rows, quick=arguments.quick)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main("Kernel", __doc__, measure))

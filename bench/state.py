@@ -5,23 +5,21 @@ python -m bench.state [--quick] [--write bench/RESULTS.md]
 
 from __future__ import annotations
 
-import argparse
 import ast
 import asyncio
-import os
 import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
+from bench.command import main
 from bench.hosts import host
 from bench.idle import MANY, full_mib, idle, idle_rows
 from bench.kept import Kept
 from bench.kernel import TRIVIAL
 from bench.sessions import LIMIT_S, cpu_ms
 from bench.stock import stock
-from bench.table import Row, exit_code, keep, machine, p50, render
+from bench.table import Row, p50
 from workbench.images.build import find_image
 from workbench.images.recipe import load_recipe
 from workbench.model.execution import MemoryState
@@ -302,19 +300,5 @@ async def measure(settings: Settings, *, quick: bool) -> list[Row]:
     ]
 
 
-def main() -> int:
-    """Entry point."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--quick", action="store_true", help="few samples: does it run, do the fatal rows hold")
-    parser.add_argument("--write", type=Path, help="keep the table in this file")
-    arguments = parser.parse_args()
-    rows = asyncio.run(measure(Settings.from_env(os.environ), quick=arguments.quick))
-    text = f"{render('State', rows)}\n\n{machine()}"
-    print(text)
-    if arguments.write:
-        keep(arguments.write, "state" if os.geteuid() == 0 else "state, ordinary user", text)
-    return exit_code(rows, quick=arguments.quick)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main("State", __doc__, measure))

@@ -122,7 +122,7 @@ pair = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     "forged",
     [
         "line.send(b'no message')",
-        "line.send(b'{\"kind\": \"Exited\", \"process\": \"k-main-1\"}')",
+        'line.send(b\'{"kind": "Exited", "process": "k-main-1"}\')',
         "offer('x', 1, pair[0].fileno())",
         "offer('x', os.getpid(), pair[0].fileno())",
         "offer('x', -1, pair[0].fileno()); offer('x', 2**40, pair[0].fileno()); offer('x', 2**90, pair[0].fileno())",

@@ -22,7 +22,7 @@ from workbench.contracts.kernel import (
 from workbench.errors import KernelUnavailable, SandboxUnavailable
 from workbench.host.cells.cell_run import Ladder
 from workbench.host.cells.commands import Grace
-from workbench.host.cells.memories import Patience
+from workbench.host.cells.memory import Patience
 from workbench.host.cells.mount_files import Mount
 from workbench.host.cells.sandbox_cells import CellOptions, SandboxCells
 from workbench.model.execution import Cell, CellError, Display, Piece, PieceKind, Variable

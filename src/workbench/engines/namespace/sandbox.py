@@ -23,7 +23,6 @@ from workbench.model.ids import ProcessId
 from workbench.model.process import Limit, ProcessExit, ProcessSpec
 from workbench.model.tier import Tier, thread_variables
 from workbench_guest.messages import (
-    OOM_PREFERENCE_OF_CHILDREN,
     OWN_NAME,
     Configure,
     Discard,
@@ -38,7 +37,6 @@ from workbench_guest.messages import (
 
 _START_TIMEOUT_S = 30.0
 _SWEEP_WAIT_S = 1.0
-_OOM_PREFERENCE_OF_SNAPSHOTS = 100
 # A page: less than this left of a folder in memory means that a write was refused.
 _FULL_BYTES = 4096
 
@@ -70,7 +68,7 @@ class NamespaceSandbox:
         self._unread: list[PipedProcess] = []
         self._pids: dict[str, int] = {}
         """of what runs, as pid 1 counts"""
-        self._dormant = DormantProcesses()
+        self._dormant = DormantProcesses(slot.pid)
         self._resizing = asyncio.Lock()
         self._gone: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._reason = ""
@@ -137,8 +135,7 @@ class NamespaceSandbox:
             if spec.id in self._running:
                 self._pids[spec.id] = told.pid
             if spec.snapshot is not None:
-                self._dormant.gone(spec.snapshot)
-                proc.set_oom_preference(self._on_host(told.pid), OOM_PREFERENCE_OF_CHILDREN)
+                self._dormant.woken(spec.snapshot)
         except BaseException as problem:
             self._running.pop(spec.id, None)
             pipes.close()
@@ -245,19 +242,11 @@ class NamespaceSandbox:
 
     async def resident_bytes(self) -> int:
         """As the contract says."""
-        return sum(proc.resident_bytes(pid) for pid in set(proc.tree(self.slot.pid)) - self._dormant.pids)
+        return self._dormant.resident_bytes_of_others()
 
     async def let_go_first(self, snapshot: str) -> None:
         """As the contract says."""
-        if pid := self._dormant.pid(snapshot):
-            proc.set_oom_preference(pid, proc.FIRST_TO_GO)
-
-    def _on_host(self, inside: int) -> int:
-        """Of a child of pid 1; 0 if there is none."""
-        for pid in proc.children(self.slot.pid):
-            if proc.numbers(pid, "NSpid:")[-1] == inside:
-                return pid
-        return 0
+        self._dormant.let_go_first(snapshot)
 
     async def discard(self, snapshot: str) -> None:
         """As the contract says."""
@@ -329,20 +318,13 @@ class NamespaceSandbox:
                     case Exited():
                         self._exited(message)
                     case Offered():
-                        await self._offered(message)
+                        if not self._dormant.offered(message.snapshot, message.pid):
+                            await self._send(Discard(snapshot=message.snapshot))
                     case Withdrawn():
                         self._dormant.gone(message.snapshot)
                     case _:
                         # Nothing else is ever said by pid 1: someone speaks in its place.
                         return
-
-    async def _offered(self, message: Offered) -> None:
-        pid = self._on_host(message.pid)
-        if pid and self._dormant.offered(message.snapshot, pid):
-            # When memory runs out, whoever takes it goes, and what would be restored stays.
-            proc.set_oom_preference(pid, _OOM_PREFERENCE_OF_SNAPSHOTS)
-        else:
-            await self._send(Discard(snapshot=message.snapshot))
 
     def _exited(self, message: Exited) -> None:
         known = self._running.get(message.process)

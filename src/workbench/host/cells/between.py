@@ -8,7 +8,8 @@ from typing import Any, Protocol, TypeVar
 
 from workbench.contracts.kernel import Carried, KernelGone
 from workbench.errors import Conflict, KernelUnavailable
-from workbench.host.cells.memories import Memories, Memory
+from workbench.host.cells.memories import Memories
+from workbench.host.cells.memory import Memory
 from workbench.host.cells.queue import Origin, Ticket, TurnQueue
 from workbench.host.cells.snapshots import Snapshot, Snapshots
 from workbench.host.cells.words import how_it_ended

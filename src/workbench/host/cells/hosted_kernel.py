@@ -24,7 +24,8 @@ from workbench.errors import (
 from workbench.host.cells.between import Between
 from workbench.host.cells.cell_run import CellRun, Ending, send_interrupts
 from workbench.host.cells.measuring import Cost, Meter
-from workbench.host.cells.memories import Change, Memories, Memory, Patience, Wanted, joined
+from workbench.host.cells.memories import Memories
+from workbench.host.cells.memory import Change, Memory, Patience, Wanted, joined
 from workbench.host.cells.mount_files import Mount
 from workbench.host.cells.queue import Origin, Ticket, TurnQueue
 from workbench.host.cells.results import cell_result

@@ -17,7 +17,7 @@ from workbench.host.cells.commands import Commands, Grace
 from workbench.host.cells.copy_session import copy_session
 from workbench.host.cells.hosted_kernel import HostedKernel
 from workbench.host.cells.measuring import Meter
-from workbench.host.cells.memories import Patience, Wanted
+from workbench.host.cells.memory import Patience, Wanted
 from workbench.host.cells.mount_files import Mount
 from workbench.host.cells.recorder import Recorder
 from workbench.host.cells.snapshots import Snapshot, SnapshotPolicy
