@@ -13,6 +13,7 @@ from tests.conftest import MakeEngineOptions
 import workbench_guest
 from workbench.contracts.engine import SandboxSpec
 from workbench.engines.namespace.engine import NamespaceEngine
+from workbench.engines.options import EngineOptions
 from workbench.model.ids import new_process_id, new_sandbox_id
 from workbench.model.image import Image
 from workbench.model.process import ProcessSpec
@@ -55,20 +56,32 @@ def test_the_search_finds_what_a_child_inherits(canary: _Canary, image: Image) -
     assert "memory: None" not in said
 
 
-async def test_no_variable_and_no_memory_of_the_host_reaches_a_sandbox(
-    canary: _Canary, make_engine_options: MakeEngineOptions, short_dir: Path
-) -> None:
-    assert os.environ["WORKBENCH_TEST_SECRET"] == canary.text
-    engine = NamespaceEngine(make_engine_options(short_dir))
+async def _said_inside(options: EngineOptions, short_dir: Path, code: str) -> list[str]:
+    engine = NamespaceEngine(options)
     try:
         await engine.start()
         files = short_dir / "files" / "m"
         files.mkdir()
         sandbox = await engine.create(SandboxSpec(id=new_sandbox_id(), tier=STANDARD, files=files))
-        process = await sandbox.start(
-            ProcessSpec(id=new_process_id(), entry="run_code", payload=canary.search.encode())
-        )
-        said = b"".join([chunk.data async for chunk in process.output()]).decode()
+        process = await sandbox.start(ProcessSpec(id=new_process_id(), entry="run_code", payload=code.encode()))
+        return b"".join([chunk.data async for chunk in process.output()]).decode().splitlines()
     finally:
         await engine.aclose()
-    assert said.splitlines() == ["variables: False", "memory: None"]
+
+
+async def test_no_variable_and_no_memory_of_the_host_reaches_a_sandbox(
+    canary: _Canary, make_engine_options: MakeEngineOptions, short_dir: Path
+) -> None:
+    assert os.environ["WORKBENCH_TEST_SECRET"] == canary.text
+    said = await _said_inside(make_engine_options(short_dir), short_dir, canary.search)
+    assert said == ["variables: False", "memory: None"]
+
+
+async def test_sandboxes_share_no_memory_that_one_of_them_could_write(
+    make_engine_options: MakeEngineOptions, short_dir: Path
+) -> None:
+    """What a fork of the zygote has mapped as shared, all forks of it have."""
+    code = "print(*(line for line in open('/proc/self/maps') if 's' in line.split()[1]), 'looked', sep='', end='')"
+    said = await _said_inside(make_engine_options(short_dir), short_dir, code)
+    assert said[-1:] == ["looked"]
+    assert [line for line in said[:-1] if "w" in line.split()[1]] == []

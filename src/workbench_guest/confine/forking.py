@@ -49,13 +49,14 @@ def prepare() -> None:
     global _between
     if _between is not None or platform.machine() != "x86_64":
         return
-    try:
-        code = mmap.mmap(-1, mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
-    except OSError:
-        return  # a machine that lets nobody write code; the fork by two works there too
+    # BARRIER: private, so that every fork of this process has its own: a page that all sandboxes share, with code in
+    # it, would be a door between them; held by tests/security/test_no_inheritance.py.
+    code = mmap.mmap(-1, mmap.PAGESIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     code.write(_X86_64)
-    _code.append(code)
     address = ctypes.addressof(ctypes.c_char.from_buffer(code))
+    if _with_gil.mprotect(ctypes.c_void_p(address), mmap.PAGESIZE, mmap.PROT_READ | mmap.PROT_EXEC) != 0:
+        return  # a machine that lets nobody make code; the fork by two works there too
+    _code.append(code)
     _between = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(address)
 
 
