@@ -41,7 +41,11 @@ class Channel:
         if not data:
             close_all(descriptors)
             return None
-        return decode(data), descriptors
+        try:
+            return decode(data), descriptors
+        except ValueError:
+            close_all(descriptors)
+            raise
 
     def close(self) -> None:
         """May be called twice."""

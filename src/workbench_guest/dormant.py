@@ -12,6 +12,8 @@ from workbench_guest.messages import Offer
 
 # A session keeps a handful; an agent that offers without end gets no further.
 _MOST = 256
+# The host is told of it by this name, in one message.
+_MOST_NAME = 200
 
 
 class Waiting:
@@ -36,6 +38,8 @@ class Dormant:
         """Whether it is kept. `known` are pids that are something else; the descriptors are ours from here on."""
         refused = (
             len(self._waiting) >= _MOST
+            or len(offer.snapshot) > _MOST_NAME
+            or not offer.snapshot.isascii()
             or len(descriptors) != 1
             or offer.snapshot in self._waiting
             or offer.pid in known

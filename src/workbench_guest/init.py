@@ -13,6 +13,7 @@ import select
 import signal
 import socket
 import subprocess
+import time
 from collections.abc import Iterator
 
 from workbench_guest.channel import Channel, close_all
@@ -36,6 +37,9 @@ from workbench_guest.messages import (
     Started,
     Withdrawn,
 )
+
+
+_TELL_TRIES, _TELL_PAUSE_S = 1000, 0.02
 
 
 class Init:
@@ -84,7 +88,7 @@ class Init:
                 if isinstance(offer, Offer):
                     known = {*self._processes, *(spare.pid for spare in self._spares.values())}
                     if self._dormant.take_in(offer, descriptors, known):
-                        self._control.send(Offered(snapshot=offer.snapshot, pid=offer.pid))
+                        self._tell(Offered(snapshot=offer.snapshot, pid=offer.pid))
                     return
                 close_all(descriptors)
         self._poller.unregister(line.fileno())
@@ -96,6 +100,12 @@ class Init:
             received = self._control.receive()
         except ConnectionResetError:
             return False
+        except OSError as problem:
+            if problem.errno not in (errno.ENOMEM, errno.ENOBUFS):
+                raise
+            # It is still there when there is memory again.
+            time.sleep(_TELL_PAUSE_S)
+            return True
         if received is None:
             return False
         request, descriptors = received
@@ -107,7 +117,7 @@ class Init:
                 case Prepare():
                     self._prepare(request.entry)
                 case Start():
-                    self._control.send(self._start(request, descriptors))
+                    self._tell(self._start(request, descriptors))
                 case Signal():
                     self._signal(request)
                 case Discard():
@@ -117,6 +127,19 @@ class Init:
         finally:
             close_all(descriptors)
         return True
+
+    def _tell(self, message: Message) -> None:
+        """To the host. A sandbox at the limit of its memory has none for a message either, until someone was ended."""
+        for _ in range(_TELL_TRIES):
+            try:
+                self._control.send(message)
+            except OSError as problem:
+                if problem.errno not in (errno.ENOMEM, errno.ENOBUFS):
+                    raise
+                time.sleep(_TELL_PAUSE_S)
+            else:
+                return
+        raise OSError(errno.ENOMEM, "the host cannot be told anything any more")
 
     def _start(self, request: Start, descriptors: list[int]) -> Message:
         env = {**self._env, **request.env}
@@ -232,12 +255,12 @@ class Init:
             for entry in [entry for entry, spare in self._spares.items() if spare.pid == pid]:
                 self._spares.pop(entry).channel.close()
             if (snapshot := self._dormant.ended(pid)) is not None:
-                self._control.send(Withdrawn(snapshot=snapshot))
+                self._tell(Withdrawn(snapshot=snapshot))
             process = self._processes.pop(pid, None)
             if process is None:
                 continue  # an orphan that the kernel gave to us
             space = os.statvfs(SCRATCH)
-            self._control.send(
+            self._tell(
                 Exited(
                     process=process,
                     status=status,

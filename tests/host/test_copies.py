@@ -63,6 +63,20 @@ async def test_the_original_does_not_notice(shared_host: HostConnection) -> None
     assert after.receipt.state is MemoryState.INTACT
 
 
+async def test_exit_handlers_of_the_original_do_not_run_in_what_packs(shared_host: HostConnection) -> None:
+    source, target = await make_kernel(shared_host), await make_kernel(shared_host)
+    code = (
+        "import atexit, os, tempfile\nfolder = tempfile.TemporaryDirectory(dir='/home/user')\n"
+        "open(folder.name + '/inside', 'w').close()\n"
+        "atexit.register(lambda: open('/mnt/files/ran', 'w').close())\nname = folder.name"
+    )
+    await run(shared_host, source, code)
+    await copied(shared_host, source, target)
+    look = "(os.path.exists(name + '/inside'), os.path.exists('/mnt/files/ran'))"
+    assert (await run(shared_host, source, look)).results.text == "(True, False)"
+    assert (await run(shared_host, target, f"import os\n{look}")).results.text == "(True, False)"
+
+
 async def test_what_was_carried_survives_a_crash_of_the_copy(shared_host: HostConnection) -> None:
     source, target = await make_kernel(shared_host), await make_kernel(shared_host)
     await run(shared_host, source, MADE)

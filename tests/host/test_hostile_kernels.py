@@ -131,6 +131,8 @@ pair = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         "offer('x', orphan(), os.open('/dev/null', os.O_RDONLY))",
         "offer('x', orphan(), socket.socket().fileno())",
         "offer('x' * 50000, orphan(), pair[0].fileno())",
+        "mine = orphan(); offer('\u00e9' * 20000, mine, pair[0].fileno()); os.kill(mine, 9)",
+        "socket.send_fds(line, [b'no message'], [pair[0].fileno()] * 16)",
         "mine = orphan(); [offer(f'{n}', mine, pair[0].fileno()) for n in range(100)]",
         "[offer(f'{n}', orphan(), pair[0].fileno()) for n in range(100)]",
         "line.close(); entering.line().close()",

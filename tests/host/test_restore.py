@@ -9,6 +9,7 @@ import pytest
 from tests.host.cells import (
     KERNEL,
     at_rest,
+    begin,
     cell,
     command,
     make_kernel,
@@ -372,3 +373,15 @@ async def test_what_a_snapshot_could_not_carry_is_told(shared_host: HostConnecti
         assert "task" in told
         assert "process" in told
     assert await value_of(shared_host, sandbox, "thread.is_alive(), numbers") == "(False, [1, 2, 3])"
+
+
+async def test_what_a_command_left_in_the_background_outlives_a_cell_that_crashes(shared_host: HostConnection) -> None:
+    sandbox = await make_kernel(shared_host)
+    await run(shared_host, sandbox, "import os, subprocess, time")
+    crash = "subprocess.Popen(['sleep', '301'], start_new_session=True)\nprint('begun')\ntime.sleep(1.5)\nos._exit(1)"
+    request = await begin(shared_host, sandbox, crash)
+    await command(shared_host, sandbox, "sleep 302 > /dev/null 2>&1 &")
+    assert (await result_of(shared_host, request)).receipt.state is MemoryState.RESTORED
+    left = (await command(shared_host, sandbox, "pgrep -fa '^sleep 30'")).stdout.text
+    assert "sleep 302" in left, "of the command"
+    assert "sleep 301" not in left, "of the lost cell"

@@ -179,6 +179,10 @@ class Sandbox(Protocol):
         """Dormant copies of entries that can be started now, by the names that were given to them."""
         ...
 
+    def expect(self, snapshot: str) -> None:
+        """An entry will be asked for a copy under this name. What nobody expects is not kept."""
+        ...
+
     async def snapshot_offered(self, snapshot: str, within_s: float) -> bool:
         """Whether it is there, or came in time."""
         ...
@@ -198,7 +202,8 @@ class Sandbox(Protocol):
     async def sweep(self, newer_than_s: float) -> int:
         """End what was started inside in the last so many seconds, other than by `start`; how many there were.
 
-        What a process that was started by `start` and still runs has started itself is left alone.
+        What a process that was started by `start` and still runs has started itself is left alone, and whatever is in
+        the group of a program that was.
         """
         ...
 

@@ -195,8 +195,8 @@ class KernelLauncher(Protocol):
         """
         ...
 
-    def forget(self, sandbox: SandboxId) -> None:
-        """The sandbox is closed: what was kept for its kernels across memories goes. May be called twice."""
+    def forget(self, sandbox: SandboxId, kernel: KernelId | None = None) -> None:
+        """The kernel has ended for good, or all of a sandbox: what was kept across memories goes. Again is fine."""
         ...
 
     async def aclose(self) -> None:

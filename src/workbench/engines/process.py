@@ -255,6 +255,9 @@ class ProcessSandbox:
         """None: there is no pid 1 to keep them."""
         return frozenset()
 
+    def expect(self, snapshot: str) -> None:
+        """Nothing."""
+
     async def snapshot_offered(self, snapshot: str, within_s: float) -> bool:  # noqa: ARG002
         """Never."""
         return False

@@ -88,9 +88,9 @@ class JupyterLauncher:
         self._doors[key] = relay
         return relay
 
-    def forget(self, sandbox: SandboxId) -> None:
+    def forget(self, sandbox: SandboxId, kernel: KernelId | None = None) -> None:
         """As the contract says."""
-        for key in [key for key in self._doors if key[0] == sandbox]:
+        for key in [key for key in self._doors if key[0] == sandbox and kernel in (None, key[1])]:
             self._doors.pop(key).close()
             shutil.rmtree(self._folder / f"{key[0]}.{key[1]}", ignore_errors=True)
 

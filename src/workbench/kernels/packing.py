@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import signal
 
 import msgspec
@@ -37,8 +38,10 @@ async def pack(sandbox: Sandbox, snapshot: str, path: str) -> Carried:
         raise KernelUnavailable(f"the variables could not be packed in {_PACK_S:.0f} s") from None
     finally:
         await process.signal(signal.SIGKILL)
-        async with asyncio.timeout(_END_S):
-            await process.wait()
+        # What lives longer is stuck in the system, and ends with its sandbox.
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_END_S):
+                await process.wait()
     if end.code != 0:
         raise KernelUnavailable("the process that packed the variables was ended; they may need too much memory")
     return events.carried(report)

@@ -22,9 +22,9 @@ _MOST_TOLD = 20
 # A thread that burns more than half of a moment is at work.
 _MOMENT_S, _AT_WORK_NS = 0.002, 1_000_000
 _PAUSE_HARD = 2
-# Flags that make sense for a file that exists.
 # By `type`, not `isinstance`: the agent's objects may answer that with anything.
 _BUFFERED = {io.TextIOWrapper, io.BufferedWriter, io.BufferedRandom}
+# Flags that make sense for a file that exists.
 _KEPT_FLAGS = ~(os.O_CREAT | os.O_EXCL | os.O_TRUNC)
 
 

@@ -338,7 +338,8 @@ class Life:
             if (path := json.loads(payload).get("pack")) is not None:
                 # Not to be a kernel again, but to write its variables down.
                 carrying.pack(self.kernel.agents_names(), path)
-                return 0
+                # Exit handlers clean up what the original still uses.
+                os._exit(0)
             self.begin_again(payload, passed)
 
     def _serve(self) -> tuple[bytes, list[int]] | None:

@@ -16,7 +16,7 @@ from workbench_guest.kernel import left_behind
 from workbench_guest.messages import OWN_NAME, Offer, Start
 
 # The process between us and the kernel ends in microseconds; a busy machine may make it wait.
-_ORPHANED_S = 10.0
+_ORPHANED_S, _LOOK_S = 10.0, 0.0005
 
 
 def sleep(
@@ -84,4 +84,4 @@ def _until_orphaned() -> None:
     while os.getppid() != 1:
         if time.monotonic() > deadline:
             os._exit(1)
-        time.sleep(0.0005)
+        time.sleep(_LOOK_S)

@@ -39,6 +39,7 @@ _LONE = re.compile("[\ud800-\udfff]")
 _CHILD_LINGER_MS = 3000
 # A host that takes nothing for this long is gone.
 _FLUSH_TIMEOUT_S = 60.0
+# For what is being sent to be taken; a host that is that slow gets no snapshot.
 _STILL_S = 5.0
 
 

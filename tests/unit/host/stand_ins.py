@@ -26,7 +26,7 @@ from workbench.host.cells.memory import Patience
 from workbench.host.cells.mount_files import Mount
 from workbench.host.cells.sandbox_cells import CellOptions, SandboxCells
 from workbench.model.execution import Cell, CellError, Display, Piece, PieceKind, Variable
-from workbench.model.ids import SandboxId
+from workbench.model.ids import KernelId, SandboxId
 from workbench.model.process import ProcessExit, ProcessSpec, Stream
 from workbench.model.tier import Tier
 
@@ -188,7 +188,7 @@ class ScriptedLauncher:
     async def pack(self, sandbox: object, snapshot: str, path: str) -> Carried:
         raise NotImplementedError
 
-    def forget(self, sandbox: SandboxId) -> None:
+    def forget(self, sandbox: SandboxId, kernel: KernelId | None = None) -> None:
         pass
 
     async def aclose(self) -> None:
@@ -280,6 +280,9 @@ class StandInSandbox:
     @property
     def snapshots(self) -> frozenset[str]:
         return frozenset(self._launcher.dormant)
+
+    def expect(self, snapshot: str) -> None:
+        pass
 
     async def snapshot_offered(self, snapshot: str, within_s: float) -> bool:
         if self.offer_gate is not None:

@@ -334,3 +334,40 @@ async def test_a_branch_that_is_taken_back_before_it_began_never_begins(bench: B
     with pytest.raises(Cancelled, match="ended before it began"):
         await branching
     assert len(bench.launcher.dormant) == 1
+
+
+async def test_a_branch_has_the_switch_as_it_is_now(bench: Bench) -> None:
+    await run(bench, "a", "one")
+    await bench.cells.set_snapshots(wire.SetSnapshots(sandbox="sb", kernel="main", on=False))
+    await bench.cells.branch(wire.BranchKernel(sandbox="sb", kernel="main", branch="b", epoch=1))
+    result = await run(bench, "b", "two", kernel="b")
+    assert (await run(bench, "c", "three", kernel="b")).receipt.snapshot.reason == "switched off for this session"
+    assert result.receipt.state is MemoryState.INTACT
+    assert bench.launcher.dormant == {}
+
+
+async def test_a_loss_that_cost_everything_is_not_called_restored_by_a_later_one(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    bench = Bench(tmp_path_factory.mktemp("bench"), snapshots=True)
+    start = wire.StartKernel(sandbox="sb", kernel="main", epoch=4, start_up="prepare", lost_before="the host ended")
+    await bench.cells.start_kernel(start)
+    result = await run(bench, "a", "die 9")
+    assert result.receipt.state is MemoryState.LOST
+    assert "the host ended; then the kernel was killed" in result.receipt.reason
+    assert "restored from a snapshot" in result.receipt.reason
+    await bench.cells.aclose()
+
+
+async def test_a_copy_whose_asker_has_left_does_not_sleep_on(bench: Bench) -> None:
+    await run(bench, "a", "one")
+    await eventually(lambda: bench.launcher.dormant)
+    bench.sandbox.offer_gate = asyncio.Event()
+    asking = asyncio.create_task(
+        bench.cells.branch(wire.BranchKernel(sandbox="sb", kernel="main", branch="b", epoch=1))
+    )
+    await eventually(lambda: len(bench.launcher.dormant) == 2)
+    asking.cancel()
+    await asyncio.wait([asking])
+    bench.sandbox.offer_gate.set()
+    await eventually(lambda: len(bench.launcher.dormant) == 1)

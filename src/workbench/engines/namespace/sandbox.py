@@ -36,7 +36,6 @@ from workbench_guest.messages import (
 )
 
 _START_TIMEOUT_S = 30.0
-_SWEEP_WAIT_S = 1.0
 # A page: less than this left of a folder in memory means that a write was refused.
 _FULL_BYTES = 4096
 
@@ -68,6 +67,9 @@ class NamespaceSandbox:
         self._unread: list[PipedProcess] = []
         self._pids: dict[str, int] = {}
         """of what runs, as pid 1 counts"""
+        self._groups: frozenset[int] = frozenset()
+        """of programs that were started, also of those that have ended and left something in the background"""
+        self._sweeping = asyncio.Lock()
         self._dormant = DormantProcesses(slot.pid)
         self._resizing = asyncio.Lock()
         self._gone: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -119,6 +121,9 @@ class NamespaceSandbox:
 
     async def start(self, spec: ProcessSpec, passed: Sequence[int] = ()) -> PipedProcess:
         """As the contract says."""
+        # Nothing is started while what a lost cell left is ended.
+        async with self._sweeping:
+            pass
         check_start(spec, self._spec.id, self._why_gone, self._running)
         pipes = Pipes(stdin=spec.stdin)
         process = PipedProcess(pipes, lambda number: self._send(Signal(process=spec.id, number=number)))
@@ -134,6 +139,8 @@ class NamespaceSandbox:
                 raise _refusal(told)
             if spec.id in self._running:
                 self._pids[spec.id] = told.pid
+            if spec.entry is None:
+                self._groups |= {told.pid}
             if spec.snapshot is not None:
                 self._dormant.woken(spec.snapshot)
         except BaseException as problem:
@@ -236,13 +243,17 @@ class NamespaceSandbox:
         """As the contract says."""
         return self._dormant.names
 
+    def expect(self, snapshot: str) -> None:
+        """As the contract says."""
+        self._dormant.expect(snapshot)
+
     async def snapshot_offered(self, snapshot: str, within_s: float) -> bool:
         """As the contract says."""
         return await self._dormant.wait(snapshot, within_s)
 
     async def resident_bytes(self) -> int:
         """As the contract says."""
-        return self._dormant.resident_bytes_of_others()
+        return await asyncio.to_thread(self._dormant.resident_bytes_of_others)
 
     async def let_go_first(self, snapshot: str) -> None:
         """As the contract says."""
@@ -255,10 +266,17 @@ class NamespaceSandbox:
 
     async def sweep(self, newer_than_s: float) -> int:
         """As the contract says."""
-        # One that is just being started is not known by its pid yet.
-        for answer in list(self._starting.values()):
-            await asyncio.wait([answer], timeout=_SWEEP_WAIT_S)
-        return await asyncio.to_thread(end_newer, self.slot.pid, newer_than_s, frozenset(self._pids.values()))
+        # In a task of its own: who gives up waiting must not let others start before it is over.
+        return await asyncio.shield(asyncio.create_task(self._sweep(newer_than_s), name=f"sweep {self._spec.id}"))
+
+    async def _sweep(self, newer_than_s: float) -> int:
+        async with self._sweeping:
+            # One that is just being started is not known by its pid yet.
+            if starting := list(self._starting.values()):
+                await asyncio.wait(starting, timeout=_START_TIMEOUT_S)
+            theirs = frozenset(self._pids.values()) | self._groups
+            ended, self._groups = await asyncio.to_thread(end_newer, self.slot.pid, newer_than_s, theirs)
+            return ended
 
     async def wait_gone(self) -> str:
         """As the contract says."""

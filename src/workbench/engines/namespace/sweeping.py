@@ -15,13 +15,14 @@ _TICK_S = 0.02
 _MOST_PASSES = 20
 
 
-def end_newer(root: int, newer_than_s: float, started: frozenset[int]) -> int:
-    """Stop all of them, then kill them; how many there were.
+def end_newer(root: int, newer_than_s: float, started: frozenset[int]) -> tuple[int, frozenset[int]]:
+    """Stop all of them, then kill them; how many there were, and which of the groups in `started` still exist.
 
     Args:
         root: pid 1, on the host.
         newer_than_s: the age that a process must not have.
-        started: pids inside of those that the host started; their groups, and what they have started, are left alone.
+        started: pids inside of those that the host started, now or earlier; they, their groups, and what they have
+            started are left alone.
     """
     held: dict[int, int] = {}
     try:
@@ -35,7 +36,7 @@ def end_newer(root: int, newer_than_s: float, started: frozenset[int]) -> int:
                     _send(pidfd, signal.SIGSTOP)
         for pidfd in held.values():
             _send(pidfd, signal.SIGKILL)
-        return len(held)
+        return len(held), started & {proc.group(pid) for pid in proc.tree(root)}
     finally:
         for pidfd in held.values():
             os.close(pidfd)

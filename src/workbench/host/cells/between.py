@@ -58,7 +58,7 @@ class Between:
                 return await memory.kernel.variables(most)
 
         try:
-            return await self._in_turn(ask, wait_s)
+            return await asyncio.shield(self._in_turn(ask, wait_s))
         except TimeoutError:
             raise KernelUnavailable(f"the kernel did not tell its variables in {_VARIABLES_S:g} s") from None
 
@@ -76,7 +76,17 @@ class Between:
                 raise Conflict(f"the memory of this kernel cannot be copied: {made.declined}")
             return made
 
-        return await self._in_turn(copied, wait_s)
+        making = self._in_turn(copied, wait_s)
+        try:
+            return await asyncio.shield(making)
+        except asyncio.CancelledError:
+            making.add_done_callback(self._nobody_wants)
+            raise
+
+    def _nobody_wants(self, making: asyncio.Task[Snapshot]) -> None:
+        """Who asked for a copy has left before it was made."""
+        if not making.cancelled() and making.exception() is None:
+            self._own(self._snapshots.discard(making.result()), "discard")
 
     async def unpack(self, path: str, working_folder: str, wait_s: float) -> Carried:
         """Take up what another kernel packed.
@@ -92,7 +102,7 @@ class Between:
             memory.was_used = True
             return carried
 
-        return await self._in_turn(unpacked, wait_s, changes=True)
+        return await asyncio.shield(self._in_turn(unpacked, wait_s, changes=True))
 
     async def undo(self, cells: int) -> str:
         """Back over so many; what could not be carried. What waits never begins.
@@ -102,18 +112,22 @@ class Between:
             KernelUnavailable: the memory cannot be had; nothing changed.
         """
         # From here to the place in the queue nothing may come between: what waits is refused only if there is a way.
-        self._found(await self._memories.ready(), cells)
+        first = await self._memories.ready()
+        seen = first.cells
+        self._found(first, cells)
         running = self._queue.running
         if running is not None and running.origin is not Origin.HOST:
             raise Conflict(f"cell {running.cell} is running: wait for it or interrupt it, then undo")
         self._queue.refuse_all("its kernel went back to an earlier memory before it began; send it again")
 
         async def go_back(memory: Memory) -> str:
+            if memory is not first or memory.cells != seen:
+                raise Conflict("something ran meanwhile; look at it first, then undo")
             source = self._found(memory, cells)
             await self._memories.go_back(source)
             return source.not_carried if source else ""
 
-        return await self._in_turn(go_back, _TURN_S, changes=True)
+        return await asyncio.shield(self._in_turn(go_back, _TURN_S, changes=True))
 
     def _found(self, memory: Memory, cells: int) -> Snapshot | None:
         """The one to go back to; None for a memory that nothing had run in."""
@@ -134,12 +148,17 @@ class Between:
             raise Conflict(said, {"cells": str(cells)})
         return source
 
-    async def _in_turn(self, work: Callable[[Memory], Awaitable[T]], wait_s: float, *, changes: bool = False) -> T:
-        return await asyncio.shield(self._own(self._take_turn(work, wait_s, changes), "a question"))
-
-    async def _take_turn(self, work: Callable[[Memory], Awaitable[T]], wait_s: float, changes: bool) -> T:
+    def _in_turn(
+        self, work: Callable[[Memory], Awaitable[T]], wait_s: float, *, changes: bool = False
+    ) -> asyncio.Task[T]:
+        """In the queue at once; the caller shields what it waits for."""
         ticket = Ticket(new_cell_id(), Origin.HOST, "")
         self._queue.join(ticket)
+        return self._own(self._take_turn(ticket, work, wait_s, changes), "a question")
+
+    async def _take_turn(
+        self, ticket: Ticket, work: Callable[[Memory], Awaitable[T]], wait_s: float, changes: bool
+    ) -> T:
         waiting = asyncio.get_running_loop().call_later(wait_s, self._too_late, ticket, wait_s)
         try:
             async with self._queue.turn(ticket):

@@ -16,7 +16,7 @@ from workbench.host.cells.memory import Change, Memory, Patience, Wanted, joined
 from workbench.host.cells.recorder import plain_error
 from workbench.host.cells.snapshots import Snapshot, Snapshots
 from workbench.host.cells.words import Restored, how_it_ended
-from workbench.model.execution import Cell, CellError, Outcome, Piece
+from workbench.model.execution import Cell, CellError, MemoryState, Outcome, Piece
 from workbench.model.ids import new_cell_id
 from workbench.model.process import ProcessExit
 
@@ -123,7 +123,7 @@ class Memories:
         if self._source is not None:
             source, self._source = self._source, None
             try:
-                return await self._wake(source)
+                memory = await self._wake(source)
             except KernelUnavailable as problem:
                 if not self._change.lost:
                     # A branch: an empty memory would not be one.
@@ -131,6 +131,10 @@ class Memories:
                 _log.warning("kernel %s: %s", self._wanted.kernel, problem.message)
                 self._change = replace(self._change, problem=problem.message)
                 self._own(self._snapshots.drop_all())
+            else:
+                if self._change.lost:
+                    self._change = replace(self._change, restored=self._restored_from(source))
+                return memory
         kernel = await self._start_kernel()
         try:
             self.starting_kernel = kernel
@@ -165,15 +169,14 @@ class Memories:
             # One that was not reached still sleeps.
             self._own(self._sandbox.discard(source.name))
             raise
-        memory = Memory(kernel, "", execution_count=source.execution_count, cells=source.cells)
-        if self._change.lost:
-            restored = Restored(
-                cells_lost=max(0, self._cells - source.cells),
-                execution_count=source.execution_count,
-                not_carried=source.not_carried,
-            )
-            self._change = replace(self._change, restored=restored)
-        return memory
+        return Memory(kernel, "", execution_count=source.execution_count, cells=source.cells)
+
+    def _restored_from(self, source: Snapshot) -> Restored:
+        return Restored(
+            cells_lost=max(0, self._cells - source.cells),
+            execution_count=source.execution_count,
+            not_carried=source.not_carried,
+        )
 
     async def _start_up(self, kernel: Kernel) -> str:
         """What the start-up code raised.
@@ -222,7 +225,8 @@ class Memories:
             return
         self.current = None
         self.epoch += 1
-        self._change = Change(lost=joined(memory.change.reason, reason))
+        before = memory.change
+        self._change = Change(lost=joined(before.reason, reason), for_good=before.state is MemoryState.LOST)
         self._sweep_since = memory.busy_since
         # What is being copied now is of a memory that is no more.
         self._snapshots.close_round()

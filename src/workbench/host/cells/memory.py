@@ -37,13 +37,15 @@ class Change:
     """it came back all the same"""
     problem: str = ""
     """why it could not come back, if there was something that it could have come from"""
+    for_good: bool = False
+    """an earlier loss that nobody was told of had cost everything"""
 
     @property
     def state(self) -> MemoryState:
         """In one word."""
         if not self.lost:
             return MemoryState.INTACT
-        return MemoryState.RESTORED if self.restored else MemoryState.LOST
+        return MemoryState.RESTORED if self.restored and not self.for_good else MemoryState.LOST
 
     @property
     def reason(self) -> str:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from workbench.contracts.engine import Sandbox
 from workbench.contracts.kernel import KernelLauncher
-from workbench.errors import Cancelled, Conflict, InvalidRequest, NotFound
+from workbench.errors import Cancelled, Conflict, InvalidRequest, KernelUnavailable, NotFound
 from workbench.host.cells.cell_spool import CellSpool
 from workbench.host.cells.commands import Commands, Grace
 from workbench.host.cells.copy_session import copy_session
@@ -127,6 +127,7 @@ class SandboxCells:
             self._unwanted.add(KernelId(request.kernel))
         else:
             await kernel.aclose()
+            self._options.launcher.forget(self._id, kernel.wanted.kernel)
 
     async def set_snapshots(self, request: wire.SetSnapshots) -> None:
         """From the next cell on, or none from now on."""
@@ -167,9 +168,13 @@ class SandboxCells:
                 if name in self._unwanted:
                     raise Cancelled(f"branch {name} was ended before it began", {"kernel": name})
                 not_carried = source.not_carried
-                branch = self._add(replace(parent.wanted, kernel=name), request.epoch, source=source)
+                branch = self._add(
+                    replace(parent.wanted, kernel=name, snapshots=parent.snapshots.on), request.epoch, source=source
+                )
         try:
             await self._until_ready(branch)
+            if branch.memories.current is None:
+                raise KernelUnavailable("the branch did not come up in time", {"kernel": name})
         except BaseException:
             await self.end_kernel(wire.EndKernel(sandbox=self._id, kernel=name))
             raise
@@ -287,7 +292,7 @@ class SandboxCells:
 
     async def drop_snapshots(self) -> None:
         """Of all kernels."""
-        for kernel in self._kernels.values():
+        for kernel in list(self._kernels.values()):
             await kernel.snapshots.drop_all()
 
     def close(self) -> None:

@@ -187,9 +187,11 @@ class Snapshots:
         if not self._sandbox.description.snapshots:
             return SnapshotAnswer(declined=_NOT_OFFERED)
         name = f"{self._kernel}.{next(_names)}"
+        self._sandbox.expect(name)
         try:
             answer = await kernel.snapshot(name, room)
             if answer.declined:
+                await self._sandbox.discard(name)
                 return answer
             if not await self._sandbox.snapshot_offered(name, self._policy.offer_s):
                 raise KernelUnavailable("the copy did not go to sleep")
@@ -218,6 +220,15 @@ class Snapshots:
         """Those of memories that had seen more cells than this: they are no more."""
         await self._drop([one for one in self._kept if one.cells > cells])
 
+    @property
+    def on(self) -> bool:
+        """Whether they are wanted."""
+        return self._on
+
+    async def discard(self, snapshot: Snapshot) -> None:
+        """A copy that was made for someone and is not used."""
+        await self._sandbox.discard(snapshot.name)
+
     async def switch(self, *, on: bool) -> None:
         """On, from the next cell on; off, and none is left."""
         self._on = on
@@ -231,13 +242,15 @@ class Snapshots:
     async def drop_all(self) -> None:
         """Give all up, also what is being made."""
         self.close_round()
+        self.given_up = ""
         await self._drop(list(self._kept))
 
     async def _drop(self, some: list[Snapshot]) -> None:
         for one in list(some):
             if one in self._kept:
                 self._kept.remove(one)
-            await self._sandbox.discard(one.name)
+            # Whoever gives up waiting: one that is not known any more must not sleep on.
+            await asyncio.shield(self._sandbox.discard(one.name))
 
     async def watch(self) -> None:
         """While a cell runs: give snapshots up before they cost the cell memory that it may have. Until cancelled.
@@ -245,6 +258,8 @@ class Snapshots:
         What only snapshots hold is what the sandbox uses more and no process of it has more: old pages of those that
         the cell has changed. A cell that just takes everything changes few; then a snapshot is worth most, and stays.
         """
+        if not self._there():
+            return
         limit = tier_named(self._sandbox.description.tier).memory_bytes
         before = None
         # Most cells are over by then.
