@@ -38,7 +38,6 @@ from workbench_guest.messages import (
     Withdrawn,
 )
 
-
 _TELL_TRIES, _TELL_PAUSE_S = 1000, 0.02
 
 
