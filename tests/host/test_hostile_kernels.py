@@ -151,6 +151,7 @@ async def test_forged_offers_of_snapshots_harm_nobody(shared_host: HostConnectio
     assert (await run(shared_host, sandbox, "1 + 1")).results.text == "2"
 
 
+@pytest.mark.long
 async def test_a_stranger_in_the_place_of_a_snapshot_is_given_up_in_bounded_time(shared_host: HostConnection) -> None:
     sandbox = await make_kernel(shared_host)
     await run(shared_host, sandbox, OFFERS)

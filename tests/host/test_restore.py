@@ -219,7 +219,13 @@ async def test_a_child_that_takes_all_memory_costs_the_kernel_nothing(shared_hos
     assert await value_of(shared_host, sandbox, "during, numbers") == "('kept', [1, 2, 3])"
 
 
-@pytest.mark.parametrize("leaving", ["", "os.setsid()"], ids=["in the group", "in sessions of their own"])
+@pytest.mark.parametrize(
+    "leaving",
+    [
+        pytest.param("", id="in the group"),
+        pytest.param("os.setsid()", id="in sessions of their own", marks=pytest.mark.long),
+    ],
+)
 async def test_a_fork_bomb_is_held_and_the_session_goes_on(shared_host: HostConnection, leaving: str) -> None:
     sandbox = await remembering(shared_host)
     bomb = f"import os\nwhile True:\n    if os.fork() == 0: {leaving or 'pass'}"
