@@ -45,8 +45,6 @@ _UNPACK_TIMEOUT_S = 120.0
 # What a dead kernel sent is in the socket; it has come when nothing has come for this long.
 _QUIET_S, _QUIET_TIMEOUT_S = 0.03, 5.0
 _LOOK_S = 0.002
-# What is said about an older one has long come.
-_MOST_QUESTIONS = 64
 _END_TIMEOUT_S = 5.0
 # A reader that falls this far behind stops the kernel's output, not ours.
 _MOST_PENDING_BYTES = 32 * 1024 * 1024
@@ -116,8 +114,6 @@ class JupyterKernel:
         self.signer = Signer(key)
         self._run: _Run | None = None
         self._replies: dict[str, asyncio.Future[Message]] = {}
-        self._questions: deque[str] = deque(maxlen=_MOST_QUESTIONS)
-        """requests of our own that are no cells"""
         self._stray: deque[Piece] = deque(maxlen=_MOST_STRAY_PIECES)
         self._stray_characters = 0
         self._heard = asyncio.Event()
@@ -158,9 +154,6 @@ class JupyterKernel:
             return
         self._heard_at = time.monotonic()
         self._heard.set()
-        if message.kind == "status" and message.parent in self._questions:
-            # An attached notebook has asked nothing, and would be confused by a kernel that is busy all the same.
-            return
         if self._relay is not None:
             self._relay.publish(message, frames[: len(frames) - len(message.frames)])
             if self._relay.knows(message.parent):
@@ -301,7 +294,6 @@ class JupyterKernel:
         identity, frames = self.signer.request(kind, content)
         answer: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
         self._replies[identity] = answer
-        self._questions.append(identity)
         try:
             self._shell.send(frames)
             either: list[asyncio.Future[Any]] = [answer, self._waiting]

@@ -26,6 +26,8 @@ NO_INPUT = "input() is not available: nobody can type into this session. Put the
 EXIT_NOTE = "[sandbox] exit() ended this cell; the session and its variables live on.\n"
 # Under which a reply's metadata has what the host makes a receipt of.
 METADATA = "workbench"
+# How our own messages are called.
+_QUESTION = "workbench_"
 
 
 class NoSubshells:
@@ -55,12 +57,31 @@ class WorkbenchKernel(IPythonKernel):
         self.shell_handlers["workbench_unpack_request"] = self.unpack_request
         self.wish: SnapshotWish | None = None
         self._changes: dict[str, Any] = {}
+        self._is_asked = False
+        """what is being handled is one of our own messages"""
         self.memory: mmap.mmap | None = None
         """shared with the host"""
 
     @property
     def _supports_kernel_subshells(self) -> bool:
         return False
+
+    def start(self) -> None:
+        """As stock. A snapshot was taken in the middle of a question, and nobody waits for its answer any more."""
+        self._is_asked = False
+        super().start()
+
+    def set_parent(self, ident: Any, parent: dict[str, Any], channel: str = "shell") -> None:
+        """As stock, but for a question of the host's: what threads print meanwhile still belongs to the last cell."""
+        kind = parent.get("header", {}).get("msg_type", "")
+        self._is_asked = channel == "shell" and kind.startswith(_QUESTION)
+        if not self._is_asked:
+            super().set_parent(ident, parent, channel)
+
+    def _publish_status(self, status: str, channel: str, parent: Any = None) -> None:
+        """As stock, but not for a question: attached notebooks would see a kernel busy with nothing of theirs."""
+        if channel != "shell" or not self._is_asked:
+            super()._publish_status(status, channel, parent)
 
     async def execute_request(self, stream: Any, ident: Any, parent: Any) -> None:
         """As stock; noted first where no crash can undo it."""
