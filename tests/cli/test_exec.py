@@ -195,8 +195,9 @@ def queue(settings: Settings) -> list[dict[str, object]]:
 
 
 def test_a_second_interrupt_stops_the_waiting_and_the_cell_goes_on(settings: Settings) -> None:
-    deaf = "import time\nprint('go', flush=True)\n"
-    deaf += "while True:\n try: time.sleep(99)\n except KeyboardInterrupt: print('no')"
+    # Deaf from its first word on, wherever the interrupt meets it.
+    deaf = "import time\nword = 'go'\nwhile True:\n try:\n  if word: print(word, flush=True); word = ''\n"
+    deaf += "  time.sleep(99)\n except KeyboardInterrupt: word = 'no'"
     command = workbench(settings, "exec", "-s", "mine", deaf)
     assert command.stdout is not None
     assert command.stdout.readline() == b"go\n"

@@ -233,6 +233,7 @@ async def test_a_fork_bomb_is_held_and_the_session_goes_on(shared_host: HostConn
     assert result.outcome in (Outcome.RAISED, Outcome.TIMED_OUT, Outcome.LOST)
     after = await run(shared_host, sandbox, "numbers[:3], os.path.exists('/tmp/here/left')")
     assert after.results.text == "([1, 2, 3], True)", (result, after)
+    await until_affordable(shared_host, sandbox)
     crashed = await run(shared_host, sandbox, "os._exit(1)")
     assert crashed.receipt.state is MemoryState.RESTORED
     assert await value_of(shared_host, sandbox, "numbers[:3]") == "[1, 2, 3]"

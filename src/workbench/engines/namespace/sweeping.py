@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
+import time
 
 from workbench.engines import proc
 from workbench_guest.messages import OWN_NAME
@@ -13,6 +15,7 @@ from workbench_guest.messages import OWN_NAME
 _TICK_S = 0.02
 # At the limit of processes nothing new can begin while the old ones are only stopped, so few passes do.
 _MOST_PASSES = 20
+_GONE_S = 3.0
 
 
 def end_newer(root: int, newer_than_s: float, started: frozenset[int]) -> tuple[int, frozenset[int]]:
@@ -36,6 +39,7 @@ def end_newer(root: int, newer_than_s: float, started: frozenset[int]) -> tuple[
                     _send(pidfd, signal.SIGSTOP)
         for pidfd in held.values():
             _send(pidfd, signal.SIGKILL)
+        _until_gone(list(held.values()))
         return len(held), started & {proc.group(pid) for pid in proc.tree(root)}
     finally:
         for pidfd in held.values():
@@ -65,6 +69,13 @@ def _held(pid: int) -> int | None:
             return pidfd
         os.close(pidfd)
     return None
+
+
+def _until_gone(pidfds: list[int]) -> None:
+    """Their room and their memory are needed next; but nobody waits long for what is stuck in the system."""
+    deadline = time.monotonic() + _GONE_S
+    for pidfd in pidfds:
+        select.select([pidfd], [], [], max(0.0, deadline - time.monotonic()))
 
 
 def _send(pidfd: int, number: int) -> None:
