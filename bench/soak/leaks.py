@@ -41,7 +41,7 @@ def holdings(pid: int, host: str, data: DataFolder) -> Holdings:
         threads=max(_MOST_THREADS, len(os.listdir(f"/proc/{pid}/task"))),
         processes=len(below),
         control_groups=len(groups(host)),
-        mounts=max((len(_read(f"/proc/{one}/mountinfo").splitlines()) for one in _zygotes(below)), default=0),
+        mounts=max((len(content_of(f"/proc/{one}/mountinfo").splitlines()) for one in _zygotes(below)), default=0),
         folders_of_files=len(os.listdir(data.files)),
         entries_of_its_folder=sum(len(folders) + len(files) for _, folders, files in os.walk(data.hosts / host)),
     )
@@ -49,7 +49,7 @@ def holdings(pid: int, host: str, data: DataFolder) -> Holdings:
 
 def resident_mib(pid: int) -> float:
     """Of one process."""
-    return int(_read(f"/proc/{pid}/statm").split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
+    return int(content_of(f"/proc/{pid}/statm").split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
 def descendants(pid: int) -> list[int]:
@@ -57,8 +57,8 @@ def descendants(pid: int) -> list[int]:
     found, queue = [], [pid]
     while queue:
         one = queue.pop()
-        for thread in _threads(one):
-            for child in _read(f"/proc/{one}/task/{thread}/children").split():
+        for thread in threads_of(one):
+            for child in content_of(f"/proc/{one}/task/{thread}/children").split():
                 found.append(int(child))
                 queue.append(int(child))
     return found
@@ -71,32 +71,34 @@ def groups(host: str) -> list[str]:
 
 def is_alive(pid: int) -> bool:
     """Zombies are not."""
-    stat = _read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
+    stat = content_of(f"/proc/{pid}/stat").rpartition(b")")[2].split()
     return bool(stat) and stat[0] != b"Z"
 
 
 def left_behind(host: str, pids: list[int], data: DataFolder) -> list[str]:
     """What is still there of a host that has stopped."""
-    left = [f"process {pid}: {_read(f'/proc/{pid}/cmdline')!r}" for pid in pids if is_alive(pid)]
+    left = [f"process {pid}: {content_of(f'/proc/{pid}/cmdline')!r}" for pid in pids if is_alive(pid)]
     left += [f"control group {group}" for group in groups(host)]
     left += [f"folder {path.name}" for path in (*data.hosts.iterdir(), *data.files.iterdir())]
     mark = str(data.path).encode()
-    holders = [name for name in os.listdir("/proc") if name.isdigit() and mark in _read(f"/proc/{name}/mountinfo")]
+    holders = [name for name in os.listdir("/proc") if name.isdigit() and mark in content_of(f"/proc/{name}/mountinfo")]
     return left + [f"a mount in the view of process {name}" for name in holders]
 
 
 def _zygotes(pids: list[int]) -> list[int]:
-    return [pid for pid in pids if b"workbench_guest.zygote" in _read(f"/proc/{pid}/cmdline")]
+    return [pid for pid in pids if b"workbench_guest.zygote" in content_of(f"/proc/{pid}/cmdline")]
 
 
-def _threads(pid: int) -> list[str]:
+def threads_of(pid: int) -> list[str]:
+    """By their numbers; none if it is gone."""
     try:
         return os.listdir(f"/proc/{pid}/task")
     except OSError:
         return []
 
 
-def _read(path: str) -> bytes:
+def content_of(path: str) -> bytes:
+    """Nothing, for a file that is gone."""
     try:
         return Path(path).read_bytes()
     except OSError:

@@ -292,7 +292,7 @@ async def test_with_a_busy_thread_there_is_no_snapshot_and_the_reason_is_told(sh
     lost = await run(shared_host, sandbox, "os._exit(1)")
     assert lost.receipt.state is MemoryState.RESTORED
     assert "as they were after cell [1]" in lost.explanation
-    assert "what 2 cells before this one did to them is lost too" in lost.explanation
+    assert "what the last 2 cells before this one did to them is lost too" in lost.explanation
     assert "before this cell." not in lost.explanation
     assert await value_of(shared_host, sandbox, "seen") == "[0]"
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable
-from pathlib import Path
 
 from bench.sessions import outside_pid
-from bench.soak.leaks import descendants, is_alive
+from bench.soak.leaks import content_of, descendants, is_alive, threads_of
 
 _OUR_NAME = "workbench"
 
@@ -61,7 +60,7 @@ def kill_zygotes(host: int) -> int:
 
 def _zygotes(host: int) -> list[int]:
     """Their clones are called the same, but live in pid namespaces of their own."""
-    found = [pid for pid in descendants(host) if b"workbench_guest.zygote" in _read(f"/proc/{pid}/cmdline")]
+    found = [pid for pid in descendants(host) if b"workbench_guest.zygote" in content_of(f"/proc/{pid}/cmdline")]
     return [pid for pid in found if _status(pid, "NSpid:") == str(pid)]
 
 
@@ -84,27 +83,13 @@ def _kill(pid: int, is_still_it: Callable[[], bool]) -> bool:
 
 def _told(pid: int) -> str:
     name, state, inside, parent = (_status(pid, field) for field in ("Name:", "State:", "NSpid:", "PPid:"))
-    threads = [f"{_read(f'/proc/{pid}/task/{one}/wchan').decode()}" for one in _threads(pid)]
+    threads = [f"{content_of(f'/proc/{pid}/task/{one}/wchan').decode()}" for one in threads_of(pid)]
     return f"{inside} {name} {state} of {parent}, its threads in {threads}"
-
-
-def _threads(pid: int) -> list[str]:
-    try:
-        return os.listdir(f"/proc/{pid}/task")
-    except OSError:
-        return []
-
-
-def _read(path: str) -> bytes:
-    try:
-        return Path(path).read_bytes()
-    except OSError:
-        return b""
 
 
 def _status(pid: int, field: str) -> str:
     """The last word of a line."""
-    lines = _read(f"/proc/{pid}/status").decode().splitlines()
+    lines = content_of(f"/proc/{pid}/status").decode().splitlines()
     return next((line.split()[-1] for line in lines if line.startswith(field)), "")
 
 

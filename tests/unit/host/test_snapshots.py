@@ -183,8 +183,8 @@ async def test_without_a_snapshot_of_the_last_cells_they_are_told_as_lost_too(be
     await run(bench, "b", "two")
     result = await run(bench, "c", "die 9")
     assert result.receipt.state is MemoryState.RESTORED
-    assert "what 1 cells before this one did to them is lost too" in result.explanation
-    assert "without the 1 last cells before it" in result.receipt.reason
+    assert "what the last cell before this one did to them is lost too" in result.explanation
+    assert "without the last cell before it" in result.receipt.reason
 
 
 async def test_a_snapshot_that_cannot_be_woken_is_a_loss_and_says_why(bench: Bench) -> None:

@@ -37,7 +37,7 @@ class Restored:
 
 def restored_words(restored: Restored) -> str:
     """In a clause, for a receipt."""
-    since = f", without the {restored.cells_lost} last cells before it" if restored.cells_lost else ""
+    since = f", without {_last_cells(restored.cells_lost)} before it" if restored.cells_lost else ""
     lost = f"; not carried: {restored.not_carried}" if restored.not_carried else ""
     return f"its memory was restored from a snapshot{since}{lost}"
 
@@ -67,13 +67,17 @@ def after_a_restore(restored: Restored, end: ProcessExit | None) -> str:
     if restored.cells_lost:
         upto = f"as they were after cell [{restored.execution_count}]" if restored.execution_count else "empty"
         kept = (
-            f"Variables are {upto}: what {restored.cells_lost} cells before this one did to them is lost too, "
+            f"Variables are {upto}: what {_last_cells(restored.cells_lost)} before this one did to them is lost too, "
             "because no snapshot could be taken since."
         )
     else:
         kept = "Variables are as they were before this cell."
     lost = f" Could not be carried: {restored.not_carried}." if restored.not_carried else ""
     return f"{kept}{lost} Files are as the cell left them. Nothing was run again.{_advice(end)}"
+
+
+def _last_cells(number: int) -> str:
+    return "the last cell" if number == 1 else f"the last {number} cells"
 
 
 def _advice(end: ProcessExit | None) -> str:
