@@ -276,8 +276,9 @@ class StateKernel:
         return not (self.place.is_rough or self.place.is_doomed or self.is_unsure) and receipt.epoch == self.epoch + 1
 
     def _check_reason(self, receipt: Receipt, base: Memory) -> None:
-        told = re.search(r"without the (\d+) last cells", receipt.reason)
-        self.expect("cells that are told to be lost too", int(told[1]) if told else 0, self.now.count - base.count)
+        told = re.search(r"without the last (?:(\d+) cells|cell) before it", receipt.reason)
+        lost = int(told[1] or 1) if told else 0
+        self.expect("cells that are told to be lost too", lost, self.now.count - base.count)
 
     def _back_to(self, count: int) -> Memory:
         if count not in self.history:
