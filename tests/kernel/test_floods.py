@@ -108,6 +108,15 @@ async def test_a_reader_that_falls_far_behind_makes_the_kernel_wait(live: Live) 
     assert total == 800 * 250_006
 
 
+async def test_what_was_printed_is_given_back(live: Live) -> None:
+    """Ten times what the tier has room for would end the kernel soon; twice 200 MB would show."""
+    code = "for i in range(400):\n    print('z' * 250_000)"
+    await live.run(code)
+    before = (await live.sandbox.usage()).memory_bytes
+    await live.run(code)
+    assert (await live.sandbox.usage()).memory_bytes - before < 40_000_000
+
+
 @pytest.mark.parametrize("how", _DEATHS)
 async def test_what_was_printed_before_a_sudden_death_is_all_there(place: Place, how: str) -> None:
     ending, code, signal_ = _DEATHS[how]

@@ -22,14 +22,16 @@ from workbench.model.image import Image
 BETTER = {
     "sys.stdout has a descriptor": "stock gives the number of the stream that it replaced, which no notebook shows",
     "subprocess into sys.stdout": "the same: a child that is given sys.stdout writes to nobody",
-    "interrupt of an await": "stock's handler does not wake the loop (ipykernel #881)",
-    "interrupt of !cmd": "stock interrupts the command and goes on with the next line",
     "sys.exit(0) ends the cell": "on stock it is an error; here it is a success unless it says otherwise",
     "a pool of spawned processes after %reset": "stock's %reset takes away a name that children are started by",
 }
 # What stock does or does not, as it happens: what is written to a descriptor is read by a thread of its own, sometimes
-# after the cell, and displays are dropped when their reader is slow.
+# after the cell, and displays are dropped when their reader is slow. Its handler of interrupts does not wake the loop
+# (ipykernel #881), so that an await ends only if something else does, and after `!cmd` it goes on with the next line
+# unless the interrupt comes between.
 SOMETIMES = {
+    "interrupt of an await",
+    "interrupt of !cmd",
     "os.system in its order",
     "subprocess with nothing said",
     "a process that prints",

@@ -47,20 +47,25 @@ class ZmqChannel:
             self._paused_by.difference_update(who)
             self._wake_soon()
 
+    def look(self) -> bool:
+        """Take in what is there now; whether that was anything, or may not be taken."""
+        return self._wake() > 0 or bool(self._paused_by)
+
     def _wake_soon(self) -> None:
         if not self._waking:
             self._waking = True
             self._loop.call_soon(self._wake)
 
-    def _wake(self) -> None:
+    def _wake(self) -> int:
+        """How many messages there were."""
         self._waking = False
-        for _ in range(_BATCH):
+        for taken in range(_BATCH):
             if self._paused_by or self._socket.closed:
-                return
+                return taken
             try:
                 frames = self._socket.recv_multipart(zmq.NOBLOCK)
             except zmq.ZMQError:
-                return
+                return taken
             try:
                 self._on_message(frames)
             except BaseException:
@@ -68,6 +73,7 @@ class ZmqChannel:
                 self._wake_soon()
                 raise
         self._wake_soon()
+        return _BATCH
 
     def close(self, linger_ms: int = 0) -> None:
         """May be called twice. What was sent may take that long to leave, in the background."""

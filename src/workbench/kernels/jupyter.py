@@ -93,6 +93,8 @@ class _Run:
         self.reply: Message | None = None
         self.answered_at = 0.0
         self.idle_at = 0.0
+        self.given_up = False
+        """the other half of its end has not come, nor anything else, for as long as it may take"""
         self.changed = asyncio.Event()
 
     def add(self, event: KernelEvent, size: int = 0) -> None:
@@ -249,16 +251,19 @@ class JupyterKernel:
         """Until there is news; with half of an end in hand, not longer than the other half may take."""
         patience = None
         if run.reply is not None:
-            patience = run.answered_at + _IDLE_TIMEOUT_S - time.monotonic()
+            # Output that is still coming in is a sign of life, however slowly it is read.
+            patience = max(run.answered_at, self._heard_at) + _IDLE_TIMEOUT_S - time.monotonic()
         elif run.idle_at:
             patience = run.idle_at + _REPLY_TIMEOUT_S - time.monotonic()
-        with contextlib.suppress(TimeoutError):
+        try:
             async with asyncio.timeout(patience):
                 await run.changed.wait()
+        except TimeoutError:
+            # It may be we who did not get to look: what has come meanwhile counts.
+            run.given_up = not (self._iopub.look() or self._shell.look())
 
     def _finished(self, run: _Run) -> Finished | None:
-        now = time.monotonic()
-        if run.reply is not None and (run.idle_at or now >= run.answered_at + _IDLE_TIMEOUT_S):
+        if run.reply is not None and (run.idle_at or run.given_up):
             reply = events.reply(run.reply.content)
             names, folder = events.receipt(run.reply.metadata)
             return Finished(
@@ -268,7 +273,7 @@ class JupyterKernel:
                 working_folder=folder,
                 output_incomplete=not run.idle_at,
             )
-        if run.reply is None and run.idle_at and now >= run.idle_at + _REPLY_TIMEOUT_S:
+        if run.reply is None and run.idle_at and run.given_up:
             # An interrupt between the code's end and the answer: the cell is over, and nobody can say how.
             return Finished(ok=False, execution_count=0, names=Names(), working_folder="")
         return None

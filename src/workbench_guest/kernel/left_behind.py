@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from typing import Any
 
 _MOST_TOLD = 20
-# A thread that burns more than half of a moment is at work.
+# A thread that runs, or waits for a processor, for more than half of a moment is at work.
 _MOMENT_S, _AT_WORK_NS = 0.002, 1_000_000
 _PAUSE_HARD = 2
 # By `type`, not `isinstance`: the agent's objects may answer that with anything.
@@ -71,18 +71,33 @@ def agents_threads(ours: Iterable[threading.Thread | None]) -> list[threading.Th
 
 def at_work(threads: list[threading.Thread]) -> list[str]:
     """Names of those that are computing now; one that waits for something can be left behind."""
-    before = {thread: _burnt_ns(thread) for thread in threads}
+    before = {thread: _wanted_ns(thread) for thread in threads}
     if before:
         time.sleep(_MOMENT_S)
-    return [thread.name for thread, burnt in before.items() if _burnt_ns(thread) - burnt > _AT_WORK_NS]
+    return [
+        thread.name
+        for thread, wanted in before.items()
+        if _wanted_ns(thread) - wanted > _AT_WORK_NS or _wants_a_processor(thread)
+    ]
 
 
-def _burnt_ns(thread: threading.Thread) -> int:
+def _wanted_ns(thread: threading.Thread) -> int:
+    """How long it has run, or would have if a processor had been free: on a busy machine that is most of it."""
     try:
         with open(f"/proc/self/task/{thread.native_id}/schedstat", encoding="ascii") as file:
-            return int(file.read().split()[0])
-    except (OSError, ValueError, IndexError):
+            ran, waited, _ = file.read().split()
+            return int(ran) + int(waited)
+    except (OSError, ValueError):
         return 0
+
+
+def _wants_a_processor(thread: threading.Thread) -> bool:
+    """A wait counts only once it is over; one that has not got its turn all the while shows as runnable."""
+    try:
+        with open(f"/proc/self/task/{thread.native_id}/stat", encoding="ascii", errors="replace") as file:
+            return file.read().rpartition(")")[2].split()[0] == "R"
+    except (OSError, IndexError):
+        return False
 
 
 def told(threads: list[threading.Thread], own: set[int], loop: Any) -> dict[str, Any]:

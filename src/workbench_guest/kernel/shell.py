@@ -15,6 +15,7 @@ import time
 import traceback
 import types
 import warnings
+from collections import deque
 from collections.abc import Iterator
 from typing import IO, Any
 
@@ -27,6 +28,8 @@ _CHUNK = 64 * 1024
 _LINGER_S = 0.02
 # An interrupted command has had its signal already; what ignores it is killed.
 _INTERRUPT_GRACE_S = 1.0
+# What `%notebook` can write of displays: so many of each of so many cells. Stock keeps all there ever were.
+_CELLS_REMEMBERED, _DISPLAYS_REMEMBERED = 20, 20
 _SUGGESTING = (NameError, AttributeError, ImportError)
 
 
@@ -42,6 +45,17 @@ class EndCell(IPyAutocall):
         raise SystemExit(code)
 
 
+class RecentDisplays(dict[int, deque[Any]]):
+    """By cell; the oldest make room."""
+
+    def __missing__(self, execution_count: int) -> deque[Any]:
+        """A cell's first one."""
+        for oldest in list(self)[: max(0, len(self) - _CELLS_REMEMBERED + 1)]:
+            del self[oldest]
+        self[execution_count] = deque(maxlen=_DISPLAYS_REMEMBERED)
+        return self[execution_count]
+
+
 class WorkbenchShell(ZMQInteractiveShell):
     """One per memory."""
 
@@ -51,6 +65,16 @@ class WorkbenchShell(ZMQInteractiveShell):
     def init_ipython_dir(self, ipython_dir: Any) -> None:  # noqa: ARG002
         """Where the agent's home will be; stock looks for it now, and makes another one if it is not there yet."""
         self.ipython_dir = os.path.join(os.environ.get("HOME", "/home/user"), ".ipython")
+
+    def init_history(self) -> None:
+        """As stock, within bounds."""
+        super().init_history()
+        history: Any = self.history_manager
+        history.outputs = RecentDisplays()
+
+    def _tee(self, channel: str) -> Any:  # noqa: ARG002
+        """Nothing: stock keeps whatever is printed in the kernel's memory as long as that lives."""
+        return contextlib.nullcontext()
 
     def init_user_ns(self) -> None:
         """As stock, with our exit."""

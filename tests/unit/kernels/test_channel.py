@@ -96,3 +96,22 @@ async def test_a_visitor_that_is_slow_is_waited_for_and_gets_everything(context:
     audience.close()
     visitor.close()
     assert got == list(range(3000))
+
+
+async def test_a_look_takes_in_what_the_loop_has_not_got_to(context: zmq.Context[Any]) -> None:
+    taken: list[list[bytes]] = []
+    pull = make_socket(context, zmq.PULL, LINGER=0)
+    pull.bind("inproc://look")
+    push = make_socket(context, zmq.PUSH, LINGER=0)
+    push.connect("inproc://look")
+    channel = ZmqChannel(pull, taken.append)
+    assert not channel.look()
+    push.send(b"one")
+    assert channel.look()
+    assert taken == [[b"one"]]
+    channel.pause("somebody")
+    push.send(b"two")
+    assert channel.look(), "there may be something, which may not be taken"
+    assert len(taken) == 1
+    channel.close()
+    push.close()

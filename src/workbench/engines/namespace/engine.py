@@ -168,7 +168,8 @@ class NamespaceEngine:
             try:
                 sandbox = await self._claim(slot, spec)
             except BaseException as problem:
-                usable = slot.usable
+                # A dying process closes its channel a moment before it counts as dead.
+                usable = slot.usable and not isinstance(problem.__cause__, ChannelClosed)
                 await slot.end()
                 # A slot that died, or whose zygote did, while we claimed it says nothing about the next one.
                 if not isinstance(problem, SandboxUnavailable) or usable:
