@@ -4,6 +4,11 @@
     ├─ CallerError                   the request is wrong; the same one will fail again
     │  ├─ InvalidRequest             invalid_request      a value that cannot be used
     │  ├─ InvalidSetting             invalid_setting      a WORKBENCH_ variable that cannot be used
+    │  ├─ Unauthenticated            unauthenticated      no key, or one that is not or no more good
+    │  ├─ Denied                     denied               a good key, but not for this
+    │  ├─ TooLarge                   too_large            a request of more bytes than the server takes
+    │  ├─ UnsupportedMedia           unsupported_media    a body that is not of the type that is asked for
+    │  ├─ MethodNotAllowed           method_not_allowed   the address is right, the method is not
     │  ├─ NotFound                   not_found            no such sandbox, process or image here
     │  ├─ Conflict                   conflict             the id is taken, or the thing is ending
     │  ├─ Cancelled                  cancelled            it waited for its turn and was taken out of the queue
@@ -15,7 +20,10 @@
     ├─ HostError                     the host process failed
     │  ├─ HostUnavailable            host_unavailable     none runs, or it does not answer
     │  └─ HostIncompatible           host_incompatible    it speaks another protocol
-    └─ StoreUnavailable              store_unavailable    records or files of sessions cannot be read or written
+    ├─ StoreUnavailable              store_unavailable    records or files of sessions cannot be read or written
+    └─ ServerError                   the server failed, or cannot be reached
+       ├─ ServerUnavailable          server_unavailable   it does not answer, or not in time
+       └─ InternalError              internal_error       a defect of ours; the server's log has it under the request's id
 
 `code` is stable and documented in docs/reference/errors.md; class names may move. Over the wire an error is its code,
 message and context; `from_wire` gives the class back.
@@ -54,6 +62,36 @@ class InvalidSetting(CallerError):
     """A WORKBENCH_ variable that cannot be used."""
 
     code = "invalid_setting"
+
+
+class Unauthenticated(CallerError):
+    """No key, or one that is not or no more good."""
+
+    code = "unauthenticated"
+
+
+class Denied(CallerError):
+    """A good key, but not for this."""
+
+    code = "denied"
+
+
+class TooLarge(CallerError):
+    """A request of more bytes than the server takes."""
+
+    code = "too_large"
+
+
+class UnsupportedMedia(CallerError):
+    """A body that is not of the type that is asked for."""
+
+    code = "unsupported_media"
+
+
+class MethodNotAllowed(CallerError):
+    """The address is right, the method is not."""
+
+    code = "method_not_allowed"
 
 
 class NotFound(CallerError):
@@ -129,6 +167,25 @@ class StoreUnavailable(WorkbenchError):
     """Records or files of sessions cannot be read or written."""
 
     code = "store_unavailable"
+
+
+class ServerError(WorkbenchError):
+    """The server failed, or cannot be reached."""
+
+    code = "server_error"
+
+
+class ServerUnavailable(ServerError):
+    """It does not answer, or not in time."""
+
+    code = "server_unavailable"
+    retryable = True
+
+
+class InternalError(ServerError):
+    """A defect of ours; the server's log has it under the request's id."""
+
+    code = "internal_error"
 
 
 def leaves(root: type[WorkbenchError] = WorkbenchError) -> Iterator[type[WorkbenchError]]:

@@ -54,6 +54,8 @@ class SandboxState:
     """what is weak about its isolation"""
     gone: str = ""
     """why it ended, if it has"""
+    frozen: bool = False
+    """nothing in it runs until something is asked of it"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,8 +169,21 @@ class SandboxHost(Protocol):
         """Also one that ended, as long as the host remembers it. *Again.*"""
         ...
 
-    async def close_sandbox(self, sandbox: SandboxId) -> None:
-        """End it and drop its outputs; its mount is free afterwards. Nothing happens if it is gone. *Again.*"""
+    async def close_sandbox(self, sandbox: SandboxId, *, if_frozen: bool = False) -> None:
+        """End it and drop its outputs; its mount is free afterwards. Nothing happens if it is gone. *Again.*
+
+        Raises:
+            Conflict: it is to be ended only `if_frozen`, and is not: somebody uses it. Nothing happened.
+        """
+        ...
+
+    async def freeze_sandbox(self, sandbox: SandboxId) -> bool:
+        """Let nothing in it run until something is asked of it again. *Again.*
+
+        False, and nothing happens, while a cell or a command waits or runs in it, a Jupyter client is attached, or the
+        machine cannot do this. Looking at it (`describe_*`, `measure`, outputs of what has ended) does not thaw it;
+        everything else does, before it is done.
+        """
         ...
 
     async def change_tier(self, sandbox: SandboxId, tier: Tier) -> None:

@@ -1,8 +1,9 @@
-"""SessionStore, MountStore: where records and files of sessions are kept.
+"""Records, with their parts, and MountStore: where records and files of sessions are kept.
 
 For the author of the next store: several processes use it at once, any of them may be killed at any moment, and a
 session's whole story of sandboxes and epochs rests on every method being one step. `testing.storage_contract` holds it.
-A *family* is all sessions of one mount; they are always in the same sandbox.
+A *family* is all sessions of one mount; they are always in the same sandbox, and of the same project. Names of sessions
+are taken for all projects at once. Every method may raise `StoreUnavailable`; then nothing was done.
 """
 
 from __future__ import annotations
@@ -10,7 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from workbench.model.ids import MountId, SandboxId, SessionId
+from workbench.model.access import Key
+from workbench.model.execution import CellResult, CommandResult
+from workbench.model.ids import CellId, KeyId, MountId, ProjectId, SandboxId, SessionId
+from workbench.model.records import AuditEntry, CellRecord, Problem
 from workbench.model.session import Session
 from workbench.model.tier import Tier
 
@@ -19,14 +23,15 @@ from workbench.model.tier import Tier
 class PageRequest:
     """Which records to list."""
 
-    user: str
+    user: str | None
+    """None for everybody's"""
     after: SessionId | None = None
     """go on after this one, be it still there or not"""
     limit: int = 100
 
 
 class SessionStore(Protocol):
-    """Owned by who wired it, and closed there."""
+    """Sessions of one project. Those of others are not there for `get`, `use` and `list`; their names are taken."""
 
     async def add(self, session: Session) -> None:
         """Keep the first of a family. On return it will survive a crash of this process.
@@ -59,7 +64,7 @@ class SessionStore(Protocol):
         ...
 
     async def list(self, request: PageRequest) -> tuple[Session, ...]:
-        """Those of one user, by name: a page goes on where the last one ended, whatever came and went between."""
+        """Those of one user or all, by name: a page goes on where the last one ended, whatever came and went between."""
         ...
 
     async def family(self, mount: MountId) -> tuple[Session, ...]:
@@ -69,7 +74,7 @@ class SessionStore(Protocol):
     async def replace(self, seen: Session, new: Session) -> bool:
         """Write `new` if the record is still as it was `seen`, in everything but `used_at`, which keeps its value.
 
-        Of the spec only the tier and `snapshots` ever change; mount, kernel, principal and parent never do. One step,
+        Of the spec only the tier, `snapshots` and `idle` ever change; mount, kernel, principal and parent never do. One step,
         among all processes; False if someone else was first, or it is gone. An epoch that was written survives a crash
         of the machine: callers are told of it right after.
         """
@@ -98,7 +103,167 @@ class SessionStore(Protocol):
         ...
 
     async def remove(self, session: Session) -> None:
-        """Drop the record; nothing happens if there is none, or if it is that of a later session of the same name."""
+        """Drop the record, with those of its cells and its tokens; nothing happens if there is none, or if it is that
+        of a later session of the same name. `remove_unless_last` drops them as well.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellPageRequest:
+    """Which cells of a session to list, in the order they were accepted."""
+
+    session: SessionId
+    after: tuple[str, CellId] | None = None
+    """go on after this one: `created_at` and `id`, be it still there or not"""
+    limit: int = 100
+    newest_first: bool = False
+    """the same backwards"""
+
+
+class CellStore(Protocol):
+    """Cells and commands of sessions."""
+
+    async def add(self, record: CellRecord) -> CellRecord | None:
+        """Keep it. If its session has one with the same id, or the same idempotency key if it has one, that one is
+        returned and nothing is kept; one step, also among several that come at once.
+
+        Raises:
+            NotFound: there is no such session.
+        """
+        ...
+
+    async def get(self, session: SessionId, cell: CellId) -> CellRecord:
+        """Raises: NotFound."""
+        ...
+
+    async def with_idempotency_key(self, session: SessionId, key: str) -> CellRecord | None:
+        """The one that was accepted with it."""
+        ...
+
+    async def move(self, session: SessionId, cell: CellId, sandbox: SandboxId) -> None:
+        """It was sent to another sandbox, as the first never had it; nothing happens if it is not pending."""
+        ...
+
+    async def finish(
+        self, session: SessionId, cell: CellId, at: str, end: CellResult | CommandResult | Problem
+    ) -> CellRecord | None:
+        """Write its end, with a result `ended` and with a problem `failed`, if it is pending; the record as it then is.
+
+        The first end that is written stays. None if the cell is gone with its session.
+        """
+        ...
+
+    async def list(self, request: CellPageRequest) -> tuple[CellRecord, ...]:
+        """A page of a session's."""
+        ...
+
+    async def latest_step(self, session: SessionId) -> CellRecord | None:
+        """The latest that said where it is, by `thought`, `current_step` or `current_step_metric`."""
+        ...
+
+    async def last_end(self, sessions: tuple[SessionId, ...]) -> str:
+        """When the last of these sessions' cells ended; empty if none did."""
+        ...
+
+
+class KeyStore(Protocol):
+    """Keys and tokens of all projects."""
+
+    async def add(self, key: Key) -> None:
+        """Keep it."""
+        ...
+
+    async def get(self, key: KeyId) -> Key:
+        """Also one that is no more good. Raises: NotFound."""
+        ...
+
+    async def list(self, project: ProjectId | None) -> tuple[Key, ...]:
+        """Those of a project, or all; oldest first, with those that are no more good, without tokens."""
+        ...
+
+    async def revoke(self, key: KeyId, at: str) -> bool:
+        """From now on it is no good; False if it was not before, or is not there."""
+        ...
+
+    async def rotate(self, old: KeyId, new: Key, expires_at: str) -> bool:
+        """Keep `new`, and have `old` replaced by it, good until `expires_at` or its own end if that is sooner; one step.
+
+        False, and nothing is kept, if `old` is not there, was revoked, or was rotated before.
+        """
+        ...
+
+    async def remove_tokens_expired_before(self, at: str) -> int:
+        """How many there were."""
+        ...
+
+
+class AuditStore(Protocol):
+    """Who did what."""
+
+    async def add(self, entry: AuditEntry) -> None:
+        """Keep it."""
+        ...
+
+    async def list(self, project: ProjectId, *, before: str = "", limit: int = 100) -> tuple[AuditEntry, ...]:
+        """Newest first; with `before` those of earlier times."""
+        ...
+
+
+class Housekeeping(Protocol):
+    """What concerns all projects at once; for who keeps the house."""
+
+    async def begun(self, after: SessionId | None, limit: int) -> tuple[Session, ...]:
+        """Sessions that have begun and are not being deleted, of all projects, by name."""
+        ...
+
+    async def pending(self, after: CellId | None, limit: int) -> tuple[tuple[ProjectId, CellRecord], ...]:
+        """Cells without an end, of all projects, by id."""
+        ...
+
+    async def drop_cells_ended_before(self, at: str) -> int:
+        """How many there were."""
+        ...
+
+    async def drop_audit_before(self, at: str) -> int:
+        """How many there were."""
+        ...
+
+    async def forget_user(self, project: ProjectId, user: str) -> None:
+        """Drop what is still there of them, cells, tokens and audit entries, for good: nothing of it is left in the
+        file that the store writes to. Their sessions were deleted before.
+        """
+        ...
+
+
+class Records(Protocol):
+    """A whole store. Owned by who wired it, and closed there."""
+
+    def sessions(self, project: ProjectId) -> SessionStore:
+        """Of a project."""
+        ...
+
+    def cells(self, project: ProjectId) -> CellStore:
+        """Of a project's sessions; those of others are not there."""
+        ...
+
+    @property
+    def keys(self) -> KeyStore:
+        """Of all projects."""
+        ...
+
+    @property
+    def audit(self) -> AuditStore:
+        """Of all projects."""
+        ...
+
+    @property
+    def house(self) -> Housekeeping:
+        """Of all projects."""
+        ...
+
+    async def check(self) -> None:
+        """Open it, if it is not, and see that it answers. Raises: StoreUnavailable."""
         ...
 
     async def aclose(self) -> None:

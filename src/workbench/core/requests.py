@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
+from workbench.model.access import Caller, Key, Scope
 from workbench.model.execution import DEFAULT_LIMIT_S, Piece
-from workbench.model.ids import CellId, SessionId, new_cell_id, new_session_id
-from workbench.model.session import SessionDescription
+from workbench.model.ids import DEFAULT_PROJECT, CellId, KeyId, ProjectId, SessionId, new_cell_id, new_session_id
+from workbench.model.records import CellRecord, Progress
+from workbench.model.session import IdleLimits, SessionDescription
 from workbench.model.tier import STANDARD, Tier
 
 OnPiece = Callable[[Piece], Awaitable[None]]
@@ -26,6 +28,7 @@ class CreateSession:
     working_folder: str = "/home/user"
     snapshots: bool = True
     """keep its memory between cells"""
+    idle: IdleLimits = field(default_factory=IdleLimits)
     eager: bool = False
     """make the sandbox and run the start-up code now, and not with the first call"""
 
@@ -39,9 +42,9 @@ class DescribeSession:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListSessions:
-    """A page of a user's sessions, by name."""
+    """A page of a user's sessions, or of everybody's in the project, by name."""
 
-    user: str = "local"
+    user: str | None = "local"
     after: SessionId | None = None
     limit: int = 100
 
@@ -184,6 +187,10 @@ class RunCell:
     cell: CellId = field(default_factory=new_cell_id)
     """chosen by the caller, so that it can be stopped and asked for again"""
     follower: Follower | None = None
+    progress: Progress = field(default_factory=Progress)
+    """what the agent says about where it is"""
+    idempotency_key: str = ""
+    """the same request with the same key is one cell: a retry gets its answer"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,6 +203,8 @@ class RunCommand:
     cwd: str = "/home/user"
     cell: CellId = field(default_factory=new_cell_id)
     follower: Follower | None = None
+    progress: Progress = field(default_factory=Progress)
+    idempotency_key: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,3 +229,123 @@ class StopCommand:
 
     session: SessionId
     cell: CellId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GetCell:
+    """A cell or command as it is, or at its end if that comes within `wait_s`."""
+
+    session: SessionId
+    cell: CellId
+    wait_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadOutput:
+    """What a cell or command said from `offset` on; waits up to `wait_s` for something new."""
+
+    session: SessionId
+    cell: CellId
+    offset: int = 0
+    wait_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListCells:
+    """A page of a session's history."""
+
+    session: SessionId
+    after: tuple[str, CellId] | None = None
+    """`created_at` and `id` of the last one seen"""
+    limit: int = 100
+    newest_first: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellPage:
+    """Some of them."""
+
+    cells: tuple[CellRecord, ...]
+    next_after: tuple[str, CellId] | None
+    """where the next page begins; None if there is none"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportNotebook:
+    """A session's history as a notebook."""
+
+    session: SessionId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeepAlive:
+    """Count as used now."""
+
+    session: SessionId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetIdleLimits:
+    """Other limits for when nothing happens in it."""
+
+    session: SessionId
+    idle: IdleLimits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteUser:
+    """All sessions of a user, with their files, and whatever is written down about them."""
+
+    user: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateKey:
+    """A new key."""
+
+    by: Caller
+    project: ProjectId = DEFAULT_PROJECT
+    label: str = ""
+    scopes: frozenset[Scope] = frozenset({Scope.SESSIONS})
+    lifetime_s: int | None = None
+    """None for one that does not expire"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListKeys:
+    """Keys of the caller's project; the owner of the data folder sees all."""
+
+    by: Caller
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RevokeKey:
+    """From now on it is no good. For tokens as well."""
+
+    by: Caller
+    key: KeyId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RotateKey:
+    """A new key in place of an old one, which stays good for a while."""
+
+    by: Caller
+    key: KeyId
+    overlap_s: int = 24 * 3600
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateToken:
+    """A token for one session of the caller's project."""
+
+    by: Caller
+    session: SessionId
+    lifetime_s: int = 3600
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyPage:
+    """All of them."""
+
+    keys: tuple[Key, ...]

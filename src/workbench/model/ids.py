@@ -15,6 +15,10 @@ HostId = NewType("HostId", str)
 SessionId = NewType("SessionId", str)
 KernelId = NewType("KernelId", str)
 CellId = NewType("CellId", str)
+ProjectId = NewType("ProjectId", str)
+KeyId = NewType("KeyId", str)
+
+DEFAULT_PROJECT = ProjectId("default")
 
 # BARRIER: ids become file and control-group names; held by tests/unit/model/test_ids.py.
 _SHAPE = re.compile(r"[a-z0-9][a-z0-9_-]{0,47}")
@@ -61,6 +65,16 @@ def kernel_id(text: str) -> KernelId:
 def cell_id(text: str) -> CellId:
     """Checked."""
     return CellId(checked("cell", text))
+
+
+def project_id(text: str) -> ProjectId:
+    """Checked."""
+    return ProjectId(checked("project", text))
+
+
+def new_key_id() -> KeyId:
+    """One that nobody has. Without a `_`, by which it is told from the secret behind it."""
+    return KeyId(secrets.token_hex(6))
 
 
 def new_session_id() -> SessionId:

@@ -5,10 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from workbench.model.execution import QueuedCell, SnapshotState
-from workbench.model.ids import KernelId, MountId, SandboxId, SessionId
+from workbench.model.ids import DEFAULT_PROJECT, KernelId, MountId, ProjectId, SandboxId, SessionId
+from workbench.model.records import Progress
 from workbench.model.tier import STANDARD, Tier
 
 MAIN_KERNEL = KernelId("main")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdleLimits:
+    """After how many seconds without a call, a running cell or a running command something is done; 0 is never, and
+    None is what the server has set.
+    """
+
+    freeze_after_s: int | None = None
+    """it stands still, and goes on with the next call"""
+    end_after_s: int | None = None
+    """its sandbox is ended, with its memory; files in /mnt/files are kept"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,6 +29,8 @@ class SessionSpec:
     """What a session is made with."""
 
     id: SessionId
+    project: ProjectId = DEFAULT_PROJECT
+    """whose keys may touch it; to those of others it does not exist"""
     user: str = "local"
     tier: Tier = STANDARD
     env: dict[str, str] = field(default_factory=dict)
@@ -26,6 +41,7 @@ class SessionSpec:
     """where cells start; made if it is missing"""
     snapshots: bool = True
     """keep its memory between cells, so that it can be undone, branched, and restored after a loss"""
+    idle: IdleLimits = field(default_factory=IdleLimits)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +84,7 @@ class SessionDescription:
 
     session: Session
     state: str
-    """`cold` (no sandbox), `idle`, `busy`, `lost` (its sandbox ended; the next call makes a new one), `unreachable`,
+    """`cold` (no sandbox), `idle`, `busy`, `frozen` (idle for long; the next call thaws it), `lost` (its sandbox ended; the next call makes a new one), `unreachable`,
     `unfinished` (a branch in the making) or `ending`"""
     detail: str = ""
     """why, for `lost` and `unreachable`"""
@@ -83,3 +99,5 @@ class SessionDescription:
     """what is kept of its memory"""
     shared_with: tuple[SessionId, ...] = ()
     """others of its family, by name"""
+    progress: Progress = field(default_factory=Progress)
+    """what its latest cells said about where they are"""

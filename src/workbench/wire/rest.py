@@ -1,0 +1,461 @@
+"""The shapes of REST, shared by the server and the SDK: what is sent is strict, what is answered may grow."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field
+
+from workbench.model.access import Scope
+from workbench.model.execution import DEFAULT_LIMIT_S, MAX_CODE_BYTES, MemoryState, Outcome, PieceKind
+from workbench.model.process import Limit
+from workbench.model.records import CellKind, CellStatus
+
+Size = Literal["standard", "medium", "large", "xlarge"]
+Mode = Literal["await", "stream", "detach"]
+_ID = r"^[a-z0-9][a-z0-9_-]*$"
+SessionName = Annotated[str, Field(min_length=1, max_length=40, pattern=_ID, examples=["ses-5f1c0a9b7d3e"])]
+UserName = Annotated[str, Field(min_length=1, max_length=200, examples=["user_123"])]
+Seconds = Annotated[int, Field(ge=0, le=366 * 24 * 3600)]
+
+
+class Sent(BaseModel):
+    """What a caller sends: a field that we do not know is an error."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Answered(BaseModel):
+    """What we answer: a client ignores fields that it does not know."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True, from_attributes=True)
+
+
+class Problem(Answered):
+    """What went wrong, and what to do next. Nothing ran."""
+
+    code: str = Field(description="Stable; every code is in the reference of errors.", examples=["not_found"])
+    message: str = Field(description="For people: names the thing and the next step.")
+    context: dict[str, str] = Field(default_factory=dict, description="What the message is about, by name.")
+    retryable: bool = Field(default=False, description="Whether the same request may succeed later.")
+    request_id: str = Field(default="", description="By which the server's log knows the request.")
+
+
+class ProblemAnswer(Answered):
+    """The body of every answer that is not a success."""
+
+    error: Problem
+
+
+class Idle(Sent):
+    """What happens when nothing happens; null is the server's setting, 0 is never."""
+
+    freeze_after_s: Seconds | None = Field(
+        default=None, description="Stand still after so long without a call; the next call goes on as if nothing was."
+    )
+    end_after_s: Seconds | None = Field(
+        default=None, description="End the sandbox after so long; variables are lost, files in /mnt/files are kept."
+    )
+
+
+class Sandbox(Sent):
+    """What the session's sandbox is like."""
+
+    sandbox_size: Size = Field(default="standard", description="vCPUs and memory: 1/1, 2/2, 4/4 or 8/8 GiB.")
+    env: dict[str, str] = Field(default_factory=dict, description="Variables of everything that runs in it.")
+    start_up: str = Field(
+        default="", max_length=MAX_CODE_BYTES, description="Run in every new memory before its first cell."
+    )
+    working_folder: str = Field(default="/home/user", max_length=4096, pattern="^/", description="Where cells start.")
+    snapshots: bool = Field(default=True, description="Keep its memory between cells: for undo, branches and crashes.")
+    idle: Idle = Field(default_factory=Idle)
+
+
+class CreateSession(Sent):
+    """A new session."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+    user_id: UserName = Field(default="local", description="Whose session it is: your user, in your words.")
+    id: SessionName | None = Field(default=None, description="Its name; chosen by the server unless given.")
+    sandbox: Sandbox = Field(
+        default_factory=Sandbox,
+        validation_alias=AliasChoices("sandbox", "workbench"),
+        description="What its sandbox is like. `workbench` is taken for the same.",
+    )
+    eager: bool = Field(default=False, description="Make the sandbox and run the start-up code before the answer.")
+
+
+class SandboxChange(Sent):
+    """What of a sandbox can change while it lives; what is left out stays."""
+
+    sandbox_size: Size | None = Field(default=None, description="At once, with its memory kept.")
+    snapshots: bool | None = None
+    idle: Idle | None = None
+
+
+class ChangeSession(Sent):
+    """Changes of a session."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+    sandbox: SandboxChange = Field(validation_alias=AliasChoices("sandbox", "workbench"))
+
+
+class _Said(Sent):
+    limit_s: float = Field(default=DEFAULT_LIMIT_S, gt=0, description="After this many seconds it is interrupted.")
+    mode: Mode = Field(
+        default="await",
+        description=(
+            "`await` answers with the end, and keeps the connection alive with white space until then; `stream` sends "
+            "events as they come; `detach` answers at once, and the work goes on whoever listens."
+        ),
+    )
+    thought: str = Field(default="", max_length=10_000, description="Why the agent does this; kept with the cell.")
+    current_step: str = Field(default="", max_length=200, description="Where the agent is, in a word or two.")
+    current_step_metric: str = Field(default="", max_length=200, examples=["10/100 emails"])
+
+
+class RunCell(_Said):
+    """Code for the session's kernel."""
+
+    code: str = Field(max_length=MAX_CODE_BYTES, examples=["import pandas as pd\npd.__version__"])
+    store_history: bool = Field(default=True, description="Count it, and keep it and its value in In and Out.")
+
+
+class RunCommand(_Said):
+    """A command line for bash, beside what the kernel does."""
+
+    command: str = Field(max_length=MAX_CODE_BYTES, examples=["ls -la /mnt/files"])
+    cwd: str = Field(default="/home/user", max_length=4096, pattern="^/")
+
+
+class Undo(Sent):
+    """Back over the last cells."""
+
+    cells: int = Field(default=1, ge=1, le=1000)
+
+
+class Branch(Sent):
+    """A second session with the same memory."""
+
+    id: SessionName | None = Field(default=None, description="Its name; chosen by the server unless given.")
+    copy_: bool = Field(
+        default=False,
+        alias="copy",
+        description="In a sandbox of its own with copies of files and variables; else in the same sandbox.",
+    )
+
+
+class CreateToken(Sent):
+    """A token for one session only."""
+
+    lifetime_s: int = Field(default=3600, ge=1, le=30 * 24 * 3600)
+
+
+class CreateKey(Sent):
+    """A new key of the caller's project."""
+
+    label: str = Field(default="", max_length=200, description="What it is for, for people.")
+    scopes: list[Scope] = Field(default=[Scope.SESSIONS], min_length=1, max_length=3)
+    lifetime_s: int | None = Field(default=None, ge=1, le=3660 * 24 * 3600, description="null: it does not expire.")
+
+
+class RotateKey(Sent):
+    """A new key in place of this one."""
+
+    overlap_s: int = Field(default=24 * 3600, ge=0, le=90 * 24 * 3600, description="How long the old one stays good.")
+
+
+class SnapshotState(Answered):
+    """What would be left of the memory if it ended."""
+
+    kept: int = 0
+    current: bool = Field(default=False, description="The newest is of the memory as it is.")
+    cost_s: float = 0.0
+    reason: str = Field(default="", description="Why there is none, or none that is current.")
+
+
+class QueuedCell(Answered):
+    """One that waits or runs."""
+
+    cell: str
+    origin: str = Field(description="`session`, or `attached` for what a Jupyter client sent.")
+    running: bool
+    for_s: float
+    first_line: str
+
+
+class Progress(Answered):
+    """What the latest cells said about where they are."""
+
+    thought: str = ""
+    current_step: str = ""
+    current_step_metric: str = ""
+
+
+class SandboxShown(Answered):
+    """What the session's sandbox is like."""
+
+    sandbox_size: Size
+    env_names: list[str] = Field(description="Names of its variables; their values are not shown.")
+    start_up: str
+    working_folder: str
+    snapshots: bool
+    idle: Idle
+
+
+class Session(Answered):
+    """A session as it is now."""
+
+    id: str
+    user_id: str
+    project: str
+    sandbox: SandboxShown
+    state: str = Field(
+        description=(
+            "`cold` (no sandbox yet), `idle`, `busy`, `frozen` (thawed by the next call), `lost` (the next call makes "
+            "a new sandbox), `unreachable`, `unfinished` (a branch in the making) or `ending`."
+        )
+    )
+    detail: str = Field(default="", description="Why, for `lost` and `unreachable`.")
+    epoch: int = Field(description="Another number means another memory: variables are not those of before.")
+    execution_count: int = 0
+    queue: list[QueuedCell] = []
+    memory_bytes: int = 0
+    start_up_error: str = ""
+    warning: str = Field(default="", description="What is weak about its isolation.")
+    snapshots: SnapshotState = SnapshotState()
+    shared_with: list[str] = Field(default=[], description="Branches in the same sandbox.")
+    parent: str | None = None
+    progress: Progress = Progress()
+    created_at: str
+    used_at: str
+
+
+class SessionPage(Answered):
+    """Some sessions, by name."""
+
+    items: list[Session]
+    next_cursor: str | None = Field(default=None, description="Where the next page begins; null if there is none.")
+
+
+class Text(Answered):
+    """What is shown of a stream, and where the whole is."""
+
+    text: str = Field(default="", description="All of it, or head and tail with a line between that says so.")
+    characters: int = 0
+    lines: int = 0
+    file_path: str | None = Field(default=None, description="Where the whole is, inside the sandbox.")
+    note: str = ""
+
+
+class Display(Answered):
+    """One rich output: the same thing in several formats."""
+
+    data: dict[str, str] = Field(description="By mime type; pictures in base64, JSON types as JSON text.")
+    metadata: str = "{}"
+    display_id: str = ""
+    is_result: bool = False
+
+
+class CellError(Answered):
+    """What the code raised."""
+
+    name: str
+    message: str
+    traceback: str
+
+
+class Receipt(Answered):
+    """What the call did to the state."""
+
+    epoch: int = Field(description="One number per kernel memory; another one means other variables.")
+    execution_count: int = 0
+    state: MemoryState = MemoryState.INTACT
+    reason: str = ""
+    added: list[str] = []
+    removed: list[str] = []
+    rebound: list[str] = []
+    more_names: int = 0
+    working_folder: str = ""
+    peak_memory_bytes: int = 0
+    cpu_s: float = 0.0
+    wall_s: float = 0.0
+    snapshot: SnapshotState = SnapshotState()
+    corrections: list[str] = []
+    installs: list[str] = []
+
+
+class Result(Answered):
+    """How something that began came to its end."""
+
+    outcome: Outcome
+    results: Text = Field(default=Text(), description="The text of the last value; for cells.")
+    stdout: Text = Text()
+    stderr: Text = Text()
+    error: CellError | None = Field(default=None, description="What the code raised; for cells.")
+    exit_code: int | None = Field(default=None, description="For commands, as bash has it.")
+    explanation: str = Field(default="", description="What happened and what to do next, unless it just ended.")
+    displays: list[Display] = []
+    displays_left_out: int = 0
+    displays_file_path: str | None = None
+    displays_note: str = ""
+    limits: list[Limit] = Field(default=[], description="Caps of the tier that were met.")
+    receipt: Receipt
+
+
+class Cell(Answered):
+    """A cell or a command. With a `result` it began; with an `error` it never did."""
+
+    id: str
+    session_id: str
+    kind: CellKind
+    status: CellStatus
+    code: str = Field(description="Or the command line.")
+    limit_s: float
+    thought: str = ""
+    current_step: str = ""
+    current_step_metric: str = ""
+    created_at: str
+    ended_at: str | None = None
+    result: Result | None = None
+    error: Problem | None = None
+
+
+class CellPage(Answered):
+    """Some cells and commands of a session, in the order they were accepted."""
+
+    items: list[Cell]
+    next_cursor: str | None = None
+
+
+class Piece(Answered):
+    """The data of an event `piece`: output as it came. The event's id is the offset behind it."""
+
+    kind: PieceKind
+    text: str = ""
+    display: Display | None = None
+    error: CellError | None = None
+
+
+class Dropped(Answered):
+    """The data of an event `dropped`: the host could not keep so much of the output."""
+
+    bytes: int
+
+
+class Stopped(Answered):
+    """Whether there was something to stop."""
+
+    stopped: bool
+
+
+class Undone(Answered):
+    """A session that went back."""
+
+    session: Session
+    not_carried: str = Field(default="", description="What of the earlier memory no snapshot can carry.")
+
+
+class Branched(Answered):
+    """A new session, and what of the memory it has not."""
+
+    session: Session
+    carried: list[str] = Field(default=[], description="For copies: variables that arrived.")
+    not_carried: str = ""
+    not_carried_names: dict[str, str] = Field(default={}, description="For copies: variables that did not, and why.")
+    files_note: str = ""
+
+
+class Variable(Answered):
+    """One name of the kernel's memory."""
+
+    name: str
+    type: str
+    size: str
+    preview: str
+
+
+class Variables(Answered):
+    """Names of the kernel's memory; none if it has no memory now."""
+
+    items: list[Variable]
+
+
+class BackgroundProcess(Answered):
+    """Something that runs in the sandbox and is neither the kernel nor a command under way."""
+
+    pid: int
+    command: str
+    for_s: float
+    memory_bytes: int
+
+
+class BackgroundProcesses(Answered):
+    """What runs in the background of a session."""
+
+    items: list[BackgroundProcess]
+
+
+class Key(Answered):
+    """A key, without its secret."""
+
+    id: str
+    project: str
+    label: str
+    scopes: list[Scope]
+    created_at: str
+    expires_at: str | None = None
+    revoked_at: str | None = None
+    replaced_by: str | None = None
+
+
+class NewKey(Key):
+    """A key, with what is shown this once."""
+
+    key: str = Field(description="Send it as `Authorization: Bearer …` or `x-api-key`. It is not kept here.")
+
+
+class Keys(Answered):
+    """Keys of the caller's project, oldest first."""
+
+    items: list[Key]
+
+
+class Token(Answered):
+    """A token for one session."""
+
+    id: str = Field(description="By which it can be revoked, like a key.")
+    token: str
+    session_id: str
+    expires_at: str
+
+
+class AuditEntry(Answered):
+    """Who did what."""
+
+    at: str
+    key: str | None = Field(default=None, description="null for the owner of the data folder.")
+    session: str | None = None
+    user: str = ""
+    action: str
+    outcome: str
+    detail: str = ""
+
+
+class Audit(Answered):
+    """Newest first."""
+
+    items: list[AuditEntry]
+
+
+class Health(Answered):
+    """How the server is."""
+
+    status: Literal["ok", "unavailable"]
+    version: str
+    checks: dict[str, str] = Field(default_factory=dict, description="For readiness: `ok`, or what is wrong.")
+
+
+Notebook = dict[str, Any]
