@@ -64,7 +64,7 @@ class SessionStore(Protocol):
         ...
 
     async def list(self, request: PageRequest) -> tuple[Session, ...]:
-        """Those of one user or all, by name: a page goes on where the last one ended, whatever came and went between."""
+        """Those of one user or all, by name; a page goes on where the last one ended, whatever came and went."""
         ...
 
     async def family(self, mount: MountId) -> tuple[Session, ...]:
@@ -74,8 +74,8 @@ class SessionStore(Protocol):
     async def replace(self, seen: Session, new: Session) -> bool:
         """Write `new` if the record is still as it was `seen`, in everything but `used_at`, which keeps its value.
 
-        Of the spec only the tier, `snapshots` and `idle` ever change; mount, kernel, principal and parent never do. One step,
-        among all processes; False if someone else was first, or it is gone. An epoch that was written survives a crash
+        Of the spec only the tier, `snapshots` and `idle` ever change; mount, kernel, principal and parent never do.
+        One step, among all processes; False if someone else was first, or it is gone. An epoch that was written survives a crash
         of the machine: callers are told of it right after.
         """
         ...
@@ -187,7 +187,7 @@ class KeyStore(Protocol):
         ...
 
     async def rotate(self, old: KeyId, new: Key, expires_at: str) -> bool:
-        """Keep `new`, and have `old` replaced by it, good until `expires_at` or its own end if that is sooner; one step.
+        """Keep `new`, and have `old` replaced by it, good until `expires_at` or its own end if sooner; one step.
 
         False, and nothing is kept, if `old` is not there, was revoked, or was rotated before.
         """
