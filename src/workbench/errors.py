@@ -23,7 +23,7 @@
     ├─ StoreUnavailable              store_unavailable    records or files of sessions cannot be read or written
     └─ ServerError                   the server failed, or cannot be reached
        ├─ ServerUnavailable          server_unavailable   it does not answer, or not in time
-       └─ InternalError              internal_error       a defect of ours; the server's log has it under the request's id
+       └─ InternalError              internal_error       a defect of ours; the server's log has it
 
 `code` is stable and documented in docs/reference/errors.md; class names may move. Over the wire an error is its code,
 message and context; `from_wire` gives the class back.

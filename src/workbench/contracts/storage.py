@@ -75,8 +75,8 @@ class SessionStore(Protocol):
         """Write `new` if the record is still as it was `seen`, in everything but `used_at`, which keeps its value.
 
         Of the spec only the tier, `snapshots` and `idle` ever change; mount, kernel, principal and parent never do.
-        One step, among all processes; False if someone else was first, or it is gone. An epoch that was written survives a crash
-        of the machine: callers are told of it right after.
+        One step, among all processes; False if someone else was first, or it is gone. An epoch that was written
+        survives a crash of the machine: callers are told of it right after.
         """
         ...
 
