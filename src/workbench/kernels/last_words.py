@@ -7,7 +7,7 @@ import re
 
 from workbench.contracts.engine import Process
 from workbench.model.execution import Piece, PieceKind
-from workbench_guest.kernel.flight_recorder import STREAMS, last_request, sent, unsent
+from workbench_guest.kernel.flight_recorder import STREAMS, last_request, sent, unrecorded, unsent
 
 # What children left in the pipes; more than this is not last words but a stream.
 _MOST_LEFT_BYTES = 4 * 1024 * 1024
@@ -57,7 +57,8 @@ class LastWords:
         """Once the process is dead: what it printed and did not send, then what its pipes still hold."""
         pieces = []
         for stream, reader in zip(STREAMS, self._readers, strict=True):
-            data = unsent(self._memory, stream, self._received[stream]) + _left_in(reader)
+            data = unsent(self._memory, stream, self._received[stream])
+            data += unrecorded(self._memory, stream) + _left_in(reader)
             if data:
                 pieces.append(Piece(kind=PieceKind(stream), text=data.decode("utf-8", "replace")))
         if report := crash_report(self.tail):

@@ -214,7 +214,7 @@ class Printed(OutStream):
                 self._print(string[start : start + _PIECE])
         return len(string)
 
-    def _print(self, text: str, parent: Any = None) -> None:
+    def _print(self, text: str) -> None:
         try:
             data = text.encode()
         except UnicodeEncodeError:
@@ -222,9 +222,15 @@ class Printed(OutStream):
             text = _LONE.sub("\ufffd", text)
             data = text.encode()
         with self._buffer_lock:
-            self._recorder.record(data)
-            self._texts.append((self.parent_header if parent is None else parent, text))
-            self._held += len(text)
+            self._keep(data, text, self.parent_header)
+        self._send_soon()
+
+    def _keep(self, data: bytes, text: str, parent: Any) -> None:
+        self._recorder.record(data)
+        self._texts.append((parent, text))
+        self._held += len(text)
+
+    def _send_soon(self) -> None:
         if self._held >= _PIECE:
             self._wait_for_room()
         else:
@@ -286,16 +292,17 @@ class Printed(OutStream):
         taken = 0
         with self._taking_in:
             while taken < _MOST_PENDING_BYTES:
-                try:
-                    data = os.read(self.captured, _PIECE)
-                except BlockingIOError:
-                    return
-                taken += len(data)
-                if not data:
-                    return
-                if text := self._decoder.decode(data):
-                    # Nobody knows who wrote it: it belongs to the cell of the moment, whatever thread takes it in.
-                    self._print(text, self._parent_header_global)
+                # BARRIER: the process may end between a read and the record of it; held by
+                # tests/kernel/test_floods.py, test_what_a_child_wrote_before_the_kernel_died_is_there.
+                with self._buffer_lock:
+                    data = self._recorder.take(self.captured)
+                    if not data:
+                        return
+                    taken += len(data)
+                    if text := self._decoder.decode(data):
+                        # Nobody knows who wrote it: it belongs to the cell of the moment, whoever takes it in.
+                        self._keep(text.encode(), text, self._parent_header_global)
+                self._send_soon()
 
 
 def _write_all(number: int, data: bytes) -> None:

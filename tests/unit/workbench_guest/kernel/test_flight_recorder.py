@@ -14,6 +14,7 @@ from workbench_guest.kernel.flight_recorder import (
     FlightRecorder,
     last_request,
     note_request,
+    unrecorded,
     unsent,
 )
 
@@ -77,3 +78,48 @@ def test_memory_that_was_cut_off_gives_nothing_and_harms_nobody(descriptor: int,
     os.ftruncate(descriptor, size)
     assert unsent(descriptor, "stderr", 0) == b""
     last_request(descriptor)
+
+
+@pytest.fixture
+def pipe() -> Iterator[tuple[int, int]]:
+    ends = os.pipe()
+    yield ends
+    for end in ends:
+        os.close(end)
+
+
+def test_what_was_read_from_a_pipe_is_there_until_it_is_recorded(
+    descriptor: int, memory: mmap.mmap, pipe: tuple[int, int]
+) -> None:
+    recorder = FlightRecorder(memory, "stderr")
+    assert recorder.take(pipe[0]) == b""
+    os.write(pipe[1], b"of a child")
+    assert recorder.take(pipe[0]) == b"of a child"
+    assert unrecorded(descriptor, "stderr") == b"of a child"
+    assert unrecorded(descriptor, "stdout") == b""
+    recorder.record(b"of a child")
+    assert unrecorded(descriptor, "stderr") == b""
+
+
+def test_what_is_still_in_the_pipe_is_not_told_twice(
+    descriptor: int, memory: mmap.mmap, pipe: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.write(pipe[1], b"of a child")
+
+    def die(*_: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "readv", die)
+    with pytest.raises(KeyboardInterrupt):
+        FlightRecorder(memory, "stdout").take(pipe[0])
+    assert unrecorded(descriptor, "stdout") == b""
+
+
+def test_a_guest_that_lies_about_what_it_read_gets_no_more_than_there_is_room(
+    descriptor: int, memory: mmap.mmap
+) -> None:
+    memory[:] = b"\x7f" * TOTAL_BYTES
+    # All counters say the same, and more than there is.
+    assert len(unrecorded(descriptor, "stdout")) == 64 * 1024
+    os.ftruncate(descriptor, 10)
+    assert unrecorded(descriptor, "stdout") == b""
