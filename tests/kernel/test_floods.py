@@ -108,6 +108,14 @@ async def test_a_reader_that_falls_far_behind_makes_the_kernel_wait(live: Live) 
     assert total == 800 * 250_006
 
 
+async def test_what_overtakes_the_message_that_the_cell_began_is_not_lost(place: Place) -> None:
+    live = await place.live()
+    await live.run("get_ipython().kernel._publish_execute_input = lambda *_, **__: None")
+    events = await live.run("print('z' * 3_000_000)")
+    assert isinstance(events[0], Began)
+    assert text(events) == "z" * 3_000_000 + "\n"
+
+
 async def test_what_was_printed_is_given_back(live: Live) -> None:
     """Ten times what the tier has room for would end the kernel soon; twice 200 MB would show."""
     code = "for i in range(400):\n    print('z' * 250_000)"

@@ -172,6 +172,9 @@ class JupyterKernel:
                 self._begin(run, events.execution_count(message.content))
         elif (piece := events.piece_of(message.kind, message.content)) is not None:
             self._note(message, piece)
+            if run is not None and ours and not run.began:
+                # What it printed has overtaken the message that it began.
+                self._begin(run, 0)
             self._tell(piece, len(message.content))
 
     def _note(self, message: Message, piece: Piece | None = None) -> None:
