@@ -146,11 +146,19 @@ class CellStore(Protocol):
         ...
 
     async def finish(
-        self, session: SessionId, cell: CellId, at: str, end: CellResult | CommandResult | Problem
+        self,
+        session: SessionId,
+        cell: CellId,
+        at: str,
+        end: CellResult | CommandResult | Problem,
+        *,
+        sandbox: SandboxId | None = None,
     ) -> CellRecord | None:
         """Write its end, with a result `ended` and with a problem `failed`, if it is pending; the record as it then is.
 
-        The first end that is written stays. None if the cell is gone with its session.
+        The first end that is written stays. With a `sandbox` it is written only while that is the record's: who
+        concludes from the end of one sandbox must not end a cell that was sent to another meanwhile. None if the cell
+        is gone with its session.
         """
         ...
 
@@ -171,7 +179,12 @@ class KeyStore(Protocol):
     """Keys and tokens of all projects."""
 
     async def add(self, key: Key) -> None:
-        """Keep it."""
+        """Keep it.
+
+        Raises:
+            NotFound: it is a token, and there is no such session.
+            Conflict: there is one of that name.
+        """
         ...
 
     async def get(self, key: KeyId) -> Key:
@@ -218,7 +231,7 @@ class Housekeeping(Protocol):
         ...
 
     async def pending(self, after: CellId | None, limit: int) -> tuple[tuple[ProjectId, CellRecord], ...]:
-        """Cells without an end, of all projects, by id."""
+        """Cells without an end, of all projects, by id; a page may be longer, as it has all cells of its last id."""
         ...
 
     async def drop_cells_ended_before(self, at: str) -> int:

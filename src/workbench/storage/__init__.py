@@ -1,1 +1,1 @@
-"""Adapters of contracts.storage: SQLite and the disk for real, memory for tests and throw-away services."""
+"""Adapters of contracts.storage: SQLite, PostgreSQL and the disk for real, memory for tests and throw-away services."""

@@ -1,4 +1,7 @@
-"""Records in this process's memory: for unit tests, and for services that need not outlive themselves."""
+"""Records in this process's memory: for unit tests, and for services that need not outlive themselves.
+
+Nothing here awaits, so every method is one step.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +9,23 @@ from dataclasses import replace
 
 from workbench.contracts.storage import PageRequest
 from workbench.errors import Conflict, NotFound
-from workbench.model.ids import MountId, SandboxId, SessionId
+from workbench.model.ids import DEFAULT_PROJECT, CellId, MountId, ProjectId, SandboxId, SessionId
+from workbench.model.records import CellRecord, CellStatus
 from workbench.model.session import Session
 from workbench.model.tier import Tier
+from workbench.storage.memory_cells import MemoryCellStore
+from workbench.storage.memory_keys import MemoryAuditStore, MemoryKeyStore
+from workbench.storage.shelves import Shelves
 from workbench.storage.wording import exists_already, files_in_use, no_such_session
 
 
 class MemorySessionStore:
-    """A SessionStore without a disk. Nothing here awaits, so every method is one step."""
+    """A SessionStore without a disk."""
 
-    def __init__(self) -> None:
-        self._records: dict[SessionId, Session] = {}
+    def __init__(self, shelves: Shelves | None = None, project: ProjectId = DEFAULT_PROJECT) -> None:
+        self._shelves = shelves or Shelves()
+        self._records = self._shelves.sessions
+        self._project = project
 
     async def add(self, session: Session) -> None:
         """As the contract has it."""
@@ -39,9 +48,10 @@ class MemorySessionStore:
 
     async def get(self, session: SessionId) -> Session:
         """As the contract has it."""
-        if session not in self._records:
+        record = self._records.get(session)
+        if record is None or record.spec.project != self._project:
             raise NotFound(no_such_session(session), {"session": session})
-        return self._records[session]
+        return record
 
     async def use(self, session: SessionId, at: str) -> Session:
         """As the contract has it."""
@@ -53,7 +63,8 @@ class MemorySessionStore:
         """As the contract has it."""
         after = request.after or ""
         found = [self._records[name] for name in sorted(self._records) if name > after]
-        return tuple(one for one in found if one.spec.user == request.user)[: request.limit]
+        mine = [one for one in found if one.spec.project == self._project]
+        return tuple(one for one in mine if request.user in (None, one.spec.user))[: request.limit]
 
     async def family(self, mount: MountId) -> tuple[Session, ...]:
         """As the contract has it."""
@@ -107,10 +118,81 @@ class MemorySessionStore:
         """As the contract has it."""
         if self._is_there(session):
             del self._records[session.spec.id]
+            self._shelves.drop_with_session(session.spec.id)
 
     def _is_there(self, session: Session) -> bool:
         record = self._records.get(session.spec.id)
         return record is not None and record.created_at == session.created_at
+
+    async def aclose(self) -> None:
+        """Nothing to close."""
+
+
+class MemoryHousekeeping:
+    """A Housekeeping without a disk."""
+
+    def __init__(self, shelves: Shelves) -> None:
+        self._shelves = shelves
+
+    async def begun(self, after: SessionId | None, limit: int) -> tuple[Session, ...]:
+        """As the contract has it."""
+        found = [one for _, one in sorted(self._shelves.sessions.items()) if one.begun and not one.ending]
+        return tuple(one for one in found if one.spec.id > (after or ""))[:limit]
+
+    async def pending(self, after: CellId | None, limit: int) -> tuple[tuple[ProjectId, CellRecord], ...]:
+        """As the contract has it."""
+        cells = sorted(self._shelves.cells.values(), key=lambda cell: (cell.id, cell.session))
+        found = [cell for cell in cells if cell.status is CellStatus.PENDING and cell.id > (after or "")]
+        last = found[:limit][-1].id if found[:limit] else ""
+        return tuple((self._shelves.sessions[cell.session].spec.project, cell) for cell in found if cell.id <= last)
+
+    async def drop_cells_ended_before(self, at: str) -> int:
+        """As the contract has it."""
+        old = [name for name, cell in self._shelves.cells.items() if cell.ended_at and cell.ended_at < at]
+        for name in old:
+            del self._shelves.cells[name]
+        return len(old)
+
+    async def drop_audit_before(self, at: str) -> int:
+        """As the contract has it."""
+        kept = [entry for entry in self._shelves.audit if entry.at >= at]
+        dropped = len(self._shelves.audit) - len(kept)
+        self._shelves.audit[:] = kept
+        return dropped
+
+    async def forget_user(self, project: ProjectId, user: str) -> None:
+        """As the contract has it."""
+        for session in list(self._shelves.sessions.values()):
+            if (session.spec.project, session.spec.user) == (project, user):
+                self._shelves.drop_with_session(session.spec.id)
+        entries = [entry for entry in self._shelves.audit if entry.project == project]
+        theirs = {entry.session for entry in entries if entry.user == user and entry.session is not None}
+        self._shelves.audit[:] = [
+            entry
+            for entry in self._shelves.audit
+            if entry.project != project or not (entry.user == user or (not entry.user and entry.session in theirs))
+        ]
+
+
+class MemoryRecords:
+    """Records without a disk."""
+
+    def __init__(self) -> None:
+        self._shelves = Shelves()
+        self.keys = MemoryKeyStore(self._shelves)
+        self.audit = MemoryAuditStore(self._shelves)
+        self.house = MemoryHousekeeping(self._shelves)
+
+    def sessions(self, project: ProjectId) -> MemorySessionStore:
+        """As the contract has it."""
+        return MemorySessionStore(self._shelves, project)
+
+    def cells(self, project: ProjectId) -> MemoryCellStore:
+        """As the contract has it."""
+        return MemoryCellStore(self._shelves, project)
+
+    async def check(self) -> None:
+        """It always answers."""
 
     async def aclose(self) -> None:
         """Nothing to close."""

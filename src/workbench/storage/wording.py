@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.model.ids import SessionId
+from workbench.model.ids import CellId, KeyId, SessionId
 
 
 def exists_already(session: SessionId) -> str:
@@ -21,3 +21,21 @@ def files_in_use(session: SessionId) -> str:
         f"the files of an earlier session {session!r} are still those of its branches; delete them first "
         "(`workbench sessions ls` lists them), or choose another name"
     )
+
+
+def no_such_cell(session: SessionId, cell: CellId) -> str:
+    """For a cell or command that a session does not have."""
+    return (
+        f"session {session!r} has no cell or command {cell!r}: it was never accepted, or is older than what is kept; "
+        "the session's history lists those there are"
+    )
+
+
+def no_such_key(key: KeyId) -> str:
+    """For a key that nobody has."""
+    return f"no key {key!r}; `workbench keys list` lists those there are"
+
+
+def key_exists_already(key: KeyId) -> str:
+    """For a name that is taken."""
+    return f"there is a key {key!r} already; make one with another name"

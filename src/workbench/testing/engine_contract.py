@@ -30,6 +30,7 @@ from workbench.model.ids import new_sandbox_id
 from workbench.model.tier import STANDARD, Tier
 from workbench.testing.driving import MakeSandbox
 from workbench.testing.engine_entries import EntriesContract
+from workbench.testing.engine_freezing import FreezingContract
 from workbench.testing.engine_lifetimes import FootprintContract, LifetimesContract, MakeEngine
 from workbench.testing.engine_limits import LimitsContract
 from workbench.testing.engine_processes import ProcessesContract
@@ -37,7 +38,9 @@ from workbench.testing.engine_requests import RequestsContract
 
 
 @pytest.mark.asyncio(loop_scope="class")
-class EngineContract(ProcessesContract, EntriesContract, RequestsContract, LimitsContract, LifetimesContract):
+class EngineContract(
+    ProcessesContract, EntriesContract, RequestsContract, LimitsContract, LifetimesContract, FreezingContract
+):
     """Subclass it, with the two fixtures above."""
 
     @pytest_asyncio.fixture(scope="class", loop_scope="class")

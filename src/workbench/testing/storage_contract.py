@@ -1,9 +1,13 @@
-"""The suite that every session store passes. For the author of the next one:
+"""The suite that every store of sessions passes, and what the suites of the other records share.
+
+For the author of the next store:
 
 class TestMyStore(SessionStoreContract):
     @pytest.fixture
-    def open_store(self, tmp_path):      # -> a callable: each call opens the same records once more
-        return lambda: MyStore(tmp_path / "records")
+    def open_records(self, tmp_path):      # -> a callable: each call opens the same records once more
+        return lambda: MyRecords(tmp_path / "records")
+
+and the same for `CellStoreContract` of `testing.cell_contract` and `KeyStoreContract` of `testing.key_contract`.
 """
 
 from __future__ import annotations
@@ -15,31 +19,34 @@ from dataclasses import replace
 import pytest
 import pytest_asyncio
 
-from workbench.contracts.storage import PageRequest, SessionStore
+from workbench.contracts.storage import PageRequest, Records, SessionStore
 from workbench.errors import Conflict, NotFound
-from workbench.model.ids import MountId, SessionId, new_kernel_id, new_sandbox_id
-from workbench.model.session import Session, SessionSpec
+from workbench.model.ids import DEFAULT_PROJECT, MountId, ProjectId, SessionId, new_kernel_id, new_sandbox_id
+from workbench.model.session import IdleLimits, Session, SessionSpec
 from workbench.model.tier import LARGE, MEDIUM, STANDARD
 
-OpenStore = Callable[[], SessionStore]
-_EARLY, _LATE = "2030-01-01T00:00:00.000000Z", "2030-01-02T00:00:00.000000Z"
+OpenRecords = Callable[[], Records]
+OTHERS = ProjectId("others")
+EARLY, LATE = "2030-01-01T00:00:00.000000Z", "2030-01-02T00:00:00.000000Z"
 
 
-def a_session(name: str = "one", user: str = "local") -> Session:
+def a_session(name: str = "one", user: str = "local", project: ProjectId = DEFAULT_PROJECT) -> Session:
     """With something in every field."""
     spec = SessionSpec(
         id=SessionId(name),
+        project=project,
         user=user,
         tier=MEDIUM,
         env={"NAME": "värde\n=", "EMPTY": ""},
         start_up="import os\n",
         working_folder="/mnt/files/work",
         snapshots=False,
+        idle=IdleLimits(freeze_after_s=0, end_after_s=10_000_000_000),
     )
     return Session(
         spec=spec,
-        created_at=_EARLY,
-        used_at=_EARLY,
+        created_at=EARLY,
+        used_at=EARLY,
         mount=MountId(name),
         principal=spec.id,
         parent=SessionId("before"),
@@ -72,22 +79,36 @@ async def take_steps(store: SessionStore, name: SessionId, steps: int) -> None:
                 break
 
 
-class SessionStoreContract:
+class OpenedRecords:
+    """What the suites have in common."""
+
+    @pytest_asyncio.fixture
+    async def records(self, open_records: OpenRecords) -> AsyncIterator[Records]:
+        """A store, closed after the test."""
+        records = open_records()
+        yield records
+        await records.aclose()
+
+    @pytest_asyncio.fixture
+    async def more_records(self, open_records: OpenRecords) -> AsyncIterator[Records]:
+        """The same store, opened once more."""
+        records = open_records()
+        yield records
+        await records.aclose()
+
+
+class SessionStoreContract(OpenedRecords):
     """Subclass it, with the fixture above."""
 
-    @pytest_asyncio.fixture
-    async def store(self, open_store: OpenStore) -> AsyncIterator[SessionStore]:
-        """One, closed after the test."""
-        store = open_store()
-        yield store
-        await store.aclose()
+    @pytest.fixture
+    def store(self, records: Records) -> SessionStore:
+        """Sessions of a project."""
+        return records.sessions(DEFAULT_PROJECT)
 
-    @pytest_asyncio.fixture
-    async def second(self, open_store: OpenStore) -> AsyncIterator[SessionStore]:
-        """The same records, opened once more."""
-        store = open_store()
-        yield store
-        await store.aclose()
+    @pytest.fixture
+    def second(self, more_records: Records) -> SessionStore:
+        """The same, opened once more."""
+        return more_records.sessions(DEFAULT_PROJECT)
 
     async def test_a_record_comes_back_as_it_was_kept(self, store: SessionStore, second: SessionStore) -> None:
         """In another opening of the same records as well."""
@@ -111,7 +132,7 @@ class SessionStoreContract:
 
     async def test_an_unknown_name_is_not_found(self, store: SessionStore) -> None:
         """With the next step in the message; removing it is no error."""
-        for asked in (store.get(SessionId("none")), store.use(SessionId("none"), _LATE)):
+        for asked in (store.get(SessionId("none")), store.use(SessionId("none"), LATE)):
             with pytest.raises(NotFound, match="sessions ls"):
                 await asked
         await store.remove(a_session("none"))
@@ -120,9 +141,9 @@ class SessionStoreContract:
     async def test_use_is_noted_and_never_goes_back(self, store: SessionStore) -> None:
         """Clocks of several processes differ."""
         await store.add(a_session())
-        assert (await store.use(SessionId("one"), _LATE)).used_at == _LATE
-        assert (await store.use(SessionId("one"), _EARLY)).used_at == _LATE
-        assert (await store.get(SessionId("one"))).used_at == _LATE
+        assert (await store.use(SessionId("one"), LATE)).used_at == LATE
+        assert (await store.use(SessionId("one"), EARLY)).used_at == LATE
+        assert (await store.get(SessionId("one"))).used_at == LATE
 
     async def test_a_record_is_replaced_only_if_it_is_as_seen(self, store: SessionStore, second: SessionStore) -> None:
         """Who comes second with the same view is told so."""
@@ -140,9 +161,9 @@ class SessionStoreContract:
         """It says nothing about the sandbox."""
         seen = a_session()
         await store.add(seen)
-        await store.use(seen.spec.id, _LATE)
+        await store.use(seen.spec.id, LATE)
         assert await store.replace(seen, replace(seen, epoch=2))
-        assert (await store.get(seen.spec.id)).used_at == _LATE
+        assert (await store.get(seen.spec.id)).used_at == LATE
 
     async def test_another_session_of_the_same_name_is_not_replaced(self, store: SessionStore) -> None:
         """What was seen was deleted and made anew."""
@@ -150,10 +171,10 @@ class SessionStoreContract:
         await store.add(seen)
         await store.remove(seen)
         assert not await store.replace(seen, replace(seen, epoch=2))
-        await store.add(replace(seen, created_at=_LATE))
+        await store.add(replace(seen, created_at=LATE))
         assert not await store.replace(seen, replace(seen, epoch=2))
         await store.remove(seen)
-        assert (await store.get(seen.spec.id)).created_at == _LATE
+        assert (await store.get(seen.spec.id)).created_at == LATE
 
     async def test_of_many_replacements_at_once_none_is_lost(self, store: SessionStore, second: SessionStore) -> None:
         """Epochs are never given twice."""
@@ -197,7 +218,7 @@ class SessionStoreContract:
     async def test_nobody_is_branched_from_what_is_not_as_seen(self, store: SessionStore, second: SessionStore) -> None:
         """It may be on its way out, or elsewhere."""
         (root,) = await a_family(store, "root")
-        await store.use(root.spec.id, _LATE)
+        await store.use(root.spec.id, LATE)
         assert await second.add_branch(a_branch("one", root), root)
         with pytest.raises(Conflict, match="already"):
             await second.add_branch(a_branch("one", root), root)
@@ -279,7 +300,7 @@ class SessionStoreContract:
         """By who wanted to remove the one before."""
         root, branch = await a_family(store, "root", "branch")
         assert await store.remove_unless_last(branch)
-        assert await store.add_branch(replace(branch, created_at=_LATE), root)
+        assert await store.add_branch(replace(branch, created_at=LATE), root)
         assert not await store.remove_unless_last(branch)
         assert len(await store.family(root.mount)) == 2
 
@@ -296,8 +317,61 @@ class SessionStoreContract:
         assert [one.spec.id for one in rest] == ["c", "d", "e"]
         assert [one.spec.id for one in await store.list(PageRequest(user="other"))] == ["b2"]
 
-    async def test_closing_twice_is_no_error(self, store: SessionStore) -> None:
+    async def test_without_a_user_everybodys_are_listed(self, store: SessionStore) -> None:
+        """In the same order."""
+        for name, user in (("b", "local"), ("a", "other"), ("c", "third")):
+            await store.add(a_session(name, user))
+        assert [one.spec.id for one in await store.list(PageRequest(user=None))] == ["a", "b", "c"]
+        assert [one.spec.id for one in await store.list(PageRequest(user=None, after=SessionId("a"), limit=1))] == ["b"]
+
+    async def test_names_are_ordered_by_their_bytes(self, store: SessionStore) -> None:
+        """Whatever order of letters a database prefers: pages of several stores are the same."""
+        names = ["a-1", "a1", "a_1", "aa", "b"]
+        for name in reversed(names):
+            await store.add(a_session(name))
+        assert [one.spec.id for one in await store.list(PageRequest(user="local"))] == names
+
+    async def test_a_session_of_another_project_is_not_there(self, records: Records, store: SessionStore) -> None:
+        """For whoever reads, uses or lists."""
+        theirs = a_session("theirs", project=OTHERS)
+        await records.sessions(OTHERS).add(theirs)
+        for asked in (store.get(theirs.spec.id), store.use(theirs.spec.id, LATE)):
+            with pytest.raises(NotFound):
+                await asked
+        assert await store.list(PageRequest(user=None)) == ()
+        assert await store.list(PageRequest(user="local")) == ()
+        assert await records.sessions(OTHERS).get(theirs.spec.id) == theirs
+
+    async def test_a_name_is_taken_for_all_projects(self, records: Records, store: SessionStore) -> None:
+        """As its files and its sandbox are named after it."""
+        theirs = a_session("one", project=OTHERS)
+        await records.sessions(OTHERS).add(theirs)
+        with pytest.raises(Conflict, match="already"):
+            await store.add(a_session("one"))
+        assert not await store.replace(a_session("one"), a_session("one"))
+        await store.remove(replace(a_session("one"), created_at=LATE))
+        assert await records.sessions(OTHERS).get(theirs.spec.id) == theirs
+
+    async def test_idle_limits_are_replaced_and_compared(self, store: SessionStore) -> None:
+        """Also those that are not set, which are no number."""
+        seen = a_session()
+        await store.add(seen)
+        unset = replace(seen, spec=replace(seen.spec, idle=IdleLimits()))
+        half = replace(seen, spec=replace(seen.spec, idle=IdleLimits(freeze_after_s=900)))
+        assert not await store.replace(unset, half)
+        assert await store.replace(seen, unset)
+        assert await store.get(seen.spec.id) == unset
+        assert await store.replace(unset, half)
+        assert await store.get(seen.spec.id) == half
+
+    async def test_a_store_that_answers_says_so(self, records: Records) -> None:
+        """Also before its first use, and after it was closed."""
+        await records.check()
+        await records.aclose()
+        await records.check()
+
+    async def test_closing_twice_is_no_error(self, records: Records, store: SessionStore) -> None:
         """As for everything that is owned."""
         await store.add(a_session())
-        await store.aclose()
-        await store.aclose()
+        await records.aclose()
+        await records.aclose()

@@ -8,32 +8,37 @@ from pathlib import Path
 
 import pytest
 
-from workbench.errors import StoreUnavailable
-from workbench.model.ids import SessionId
-from workbench.storage.schema import MIGRATIONS, migrate
-from workbench.storage.sqlite import SqliteSessionStore
+from workbench.contracts.storage import CellPageRequest, PageRequest
+from workbench.errors import InvalidRequest, StoreUnavailable
+from workbench.model.ids import DEFAULT_PROJECT, SessionId
+from workbench.model.session import IdleLimits
+from workbench.storage.opening import open_records
+from workbench.storage.schema import MIGRATIONS, migrate_sqlite
+from workbench.testing.cell_contract import a_cell
 from workbench.testing.storage_contract import a_session
 
 
 async def test_only_the_owner_can_read_what_is_written(tmp_path: Path) -> None:
     path = tmp_path / "data" / "workbench.db"
-    store = SqliteSessionStore(path)
+    records = open_records(path)
+    store = records.sessions(DEFAULT_PROJECT)
     await store.add(a_session())
     found = {file.name: stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()}
     assert found["workbench.db"] == 0o600
     assert "workbench.db-wal" in found
     assert set(found.values()) == {0o600}
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
-    await store.aclose()
+    await records.aclose()
 
 
 async def test_a_file_that_others_could_read_is_closed_to_them(tmp_path: Path) -> None:
     path = tmp_path / "workbench.db"
     path.touch(mode=0o644)
-    store = SqliteSessionStore(path)
+    records = open_records(path)
+    store = records.sessions(DEFAULT_PROJECT)
     await store.add(a_session())
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    await store.aclose()
+    await records.aclose()
 
 
 async def test_a_file_of_a_newer_version_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
@@ -41,43 +46,43 @@ async def test_a_file_of_a_newer_version_is_refused_and_left_as_it_is(tmp_path: 
     with sqlite3.connect(path) as connection:
         connection.execute("PRAGMA user_version = 99")
     connection.close()
-    with pytest.raises(StoreUnavailable, match="version 99 and this program knows 2: upgrade"):
-        await SqliteSessionStore(path).get(SessionId("one"))
+    with pytest.raises(StoreUnavailable, match="version 99 and this program knows 3: upgrade"):
+        await open_records(path).check()
 
 
 async def test_a_damaged_file_is_named_with_the_next_step(tmp_path: Path) -> None:
     path = tmp_path / "workbench.db"
     path.write_bytes(b"this is no database, although it is long enough to be one" * 100)
-    store = SqliteSessionStore(path)
+    records = open_records(path)
     with pytest.raises(StoreUnavailable, match="move it away or restore") as raised:
-        await store.get(SessionId("one"))
+        await records.check()
     assert raised.value.context == {"file": str(path)}
-    await store.aclose()
+    await records.aclose()
 
 
 async def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(StoreUnavailable, match=r"Not a directory|exists"):
-        await SqliteSessionStore(tmp_path / "file" / "workbench.db").get(SessionId("one"))
+        await open_records(tmp_path / "file" / "workbench.db").check()
 
 
 def test_steps_are_taken_from_where_a_file_is_and_once() -> None:
     connection = sqlite3.connect(":memory:", isolation_level=None)
-    migrate(connection)
+    migrate_sqlite(connection)
     later = (*MIGRATIONS, "CREATE TABLE more (a TEXT); CREATE TABLE even_more (b TEXT)")
     for _ in range(2):
-        migrate(connection, later)
+        migrate_sqlite(connection, later)
     names = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     assert {"sessions", "more", "even_more"} <= names
-    assert connection.execute("PRAGMA user_version").fetchone() == (3,)
+    assert connection.execute("PRAGMA user_version").fetchone() == (4,)
     connection.close()
 
 
 def test_a_step_that_fails_leaves_the_file_as_it_was() -> None:
     connection = sqlite3.connect(":memory:", isolation_level=None)
-    migrate(connection)
+    migrate_sqlite(connection)
     with pytest.raises(sqlite3.OperationalError):
-        migrate(connection, (*MIGRATIONS, "CREATE TABLE more (a TEXT); NONSENSE"))
+        migrate_sqlite(connection, (*MIGRATIONS, "CREATE TABLE more (a TEXT); NONSENSE"))
     names = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     assert "more" not in names
     connection.close()
@@ -86,16 +91,46 @@ def test_a_step_that_fails_leaves_the_file_as_it_was() -> None:
 async def test_records_of_before_there_were_branches_are_families_of_one(tmp_path: Path) -> None:
     path = tmp_path / "workbench.db"
     connection = sqlite3.connect(path, isolation_level=None)
-    migrate(connection, MIGRATIONS[:1])
+    migrate_sqlite(connection, MIGRATIONS[:1])
     connection.execute(
         "INSERT INTO sessions VALUES ('old', 'local', 'large', '{\"A\": \"b\"}', 'x = 1', '/home/user', 't1', 't2',"
         " 'sb-1', 1, 7, 'a loss', 0)"
     )
     connection.close()
-    store = SqliteSessionStore(path)
+    records = open_records(path)
+    store = records.sessions(DEFAULT_PROJECT)
     old = await store.get(SessionId("old"))
     assert (old.mount, old.principal, old.parent, old.kernel) == ("old", "old", None, "main")
     assert (old.spec.snapshots, old.unfinished, old.begun, old.epoch, old.last_loss) == (True, False, True, 7, "a loss")
     assert (old.spec.tier.name, old.spec.env, old.created_at, old.used_at) == ("large", {"A": "b"}, "t1", "t2")
     assert await store.family(old.mount) == (old,)
-    await store.aclose()
+    await records.aclose()
+
+
+async def test_records_of_before_there_were_projects_are_kept_in_the_default_one(tmp_path: Path) -> None:
+    path = tmp_path / "workbench.db"
+    connection = sqlite3.connect(path, isolation_level=None)
+    migrate_sqlite(connection, MIGRATIONS[:2])
+    connection.execute(
+        "INSERT INTO sessions VALUES ('old', 'alice', 'large', '{}', '', '/home/user', 't1', 't2', 'sb-1', 1, 7, '', 0,"
+        " 'm', 'p', '', 'main', 1, 0)"
+    )
+    connection.close()
+    records = open_records(path)
+    old = await records.sessions(DEFAULT_PROJECT).get(SessionId("old"))
+    assert (old.spec.project, old.spec.idle) == (DEFAULT_PROJECT, IdleLimits())
+    assert (old.spec.user, old.mount, old.principal, old.epoch, old.used_at) == ("alice", "m", "p", 7, "t2")
+    assert await records.sessions(DEFAULT_PROJECT).list(PageRequest(user="alice")) == (old,)
+    cells = records.cells(DEFAULT_PROJECT)
+    assert await cells.add(a_cell(session="old")) is None
+    assert await cells.list(CellPageRequest(session=old.spec.id)) == (a_cell(session="old"),)
+    await records.aclose()
+
+
+@pytest.mark.parametrize("user", ["with a \0", "with a \ud800"])
+async def test_a_text_that_cannot_be_kept_is_the_callers_matter(tmp_path: Path, user: str) -> None:
+    records = open_records(tmp_path / "workbench.db")
+    with pytest.raises(InvalidRequest, match="cannot be kept"):
+        await records.sessions(DEFAULT_PROJECT).add(a_session(user=user))
+    await records.sessions(DEFAULT_PROJECT).add(a_session())
+    await records.aclose()
