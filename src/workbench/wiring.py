@@ -1,18 +1,29 @@
-"""Settings in, a workbench out: the only module that knows the adapters of the core."""
+"""Settings in, a workbench or a whole service out: the only module that knows the adapters of the core."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import datetime
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Mapping
+from pathlib import Path
 
+from workbench.contracts.storage import Records
+from workbench.core.access import Access
+from workbench.core.caretaker import CarePolicy, Caretaker
 from workbench.core.workbench import Workbench
 from workbench.data_folder import DataFolder
+from workbench.errors import HostUnavailable, WorkbenchError
 from workbench.host_client.adapter import HostClient
+from workbench.host_client.connection import HostConnection, nobody_listens
+from workbench.model.ids import DEFAULT_PROJECT, ProjectId
 from workbench.settings import Settings
 from workbench.storage.disk import DiskMountStore
-from workbench.storage.sqlite import SqliteSessionStore
+from workbench.storage.opening import open_records
+
+# Whoever asks whether we are ready asks again soon.
+_CHECK_S = 3.0
+_MEMORY = Path("/proc/meminfo")
 
 
 class SystemClock:
@@ -20,24 +31,114 @@ class SystemClock:
 
     def now_iso(self) -> str:
         """As the contract has it."""
-        return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        return _iso(datetime.datetime.now(datetime.UTC))
+
+    def after(self, seconds: float) -> str:
+        """As the contract has it."""
+        return _iso(datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=seconds))
 
     async def pause(self, seconds: float) -> None:
         """As the contract has it."""
         await asyncio.sleep(seconds)
 
 
+def _iso(moment: datetime.datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+class Service:
+    """Everything that a server offers: a workbench for each project, who may use it, and who looks after it.
+
+    Owned by `open_service`. Ending it ends no cell and no session.
+    """
+
+    def __init__(self, settings: Settings, host: HostClient, records: Records) -> None:
+        self._settings = settings
+        self._data = DataFolder(settings.data_dir)
+        self._host = host
+        self._records = records
+        self._mounts = DiskMountStore(self._data)
+        self._clock = SystemClock()
+        self.access = Access(records=records, clock=self._clock)
+        self.caretaker = Caretaker(
+            host=host,
+            records=records,
+            mounts=self._mounts,
+            clock=self._clock,
+            policy=CarePolicy(
+                freeze_after_s=settings.freeze_after_s,
+                end_after_s=settings.end_after_s,
+                keep_cells_days=settings.keep_cells_days,
+                keep_audit_days=settings.keep_audit_days,
+                memory_reserve_percent=settings.memory_reserve_percent,
+            ),
+            free_memory_percent=lambda: free_memory_percent(_MEMORY),
+        )
+
+    def workbench(self, project: ProjectId = DEFAULT_PROJECT) -> Workbench:
+        """That of a project; there is nothing to close."""
+        return Workbench(
+            host=self._host, records=self._records, mounts=self._mounts, clock=self._clock, project=project
+        )
+
+    async def check(self) -> dict[str, str]:
+        """How what we stand on is: `ok`, or what is wrong, for `records` and `host`. Takes seconds at most.
+
+        Starts no host: none is needed before the first cell.
+        """
+        return {"records": await _checked(self._check_records()), "host": await _checked(self._check_host())}
+
+    async def _check_records(self) -> str:
+        await self._records.check()
+        return "ok"
+
+    async def _check_host(self) -> str:
+        try:
+            async with await HostConnection.open(self._data.socket):
+                return "ok"
+        except HostUnavailable as problem:
+            if nobody_listens(problem) and self._settings.start_host:
+                return "ok: none runs yet; it is started with the first cell"
+            raise
+
+
+async def _checked(looking: Awaitable[str]) -> str:
+    try:
+        async with asyncio.timeout(_CHECK_S):
+            return await looking
+    except WorkbenchError as problem:
+        return problem.message
+    except TimeoutError:
+        return f"no answer within {_CHECK_S:.0f} s"
+
+
+def free_memory_percent(meminfo: Path) -> float:
+    """How much of the machine's memory programs could still have; 100 where nobody tells."""
+    try:
+        lines = meminfo.read_text(encoding="ascii").splitlines()
+        told = {name: int(rest.split()[0]) for name, _, rest in (line.partition(":") for line in lines)}
+        return 100.0 * told["MemAvailable"] / told["MemTotal"]
+    except (OSError, ValueError, LookupError, ZeroDivisionError):
+        return 100.0
+
+
 @contextlib.asynccontextmanager
-async def open_workbench(settings: Settings, environ: Mapping[str, str]) -> AsyncIterator[Workbench]:
-    """A workbench on the records and hosts of the data folder; nothing is opened or started before it is needed.
+async def open_service(settings: Settings, environ: Mapping[str, str]) -> AsyncIterator[Service]:
+    """All of it, on the records and hosts that the settings name; nothing is opened or started before it is needed.
 
     `environ` is what a host is started with, as far as a host may have it.
     """
-    data = DataFolder(settings.data_dir)
     host = HostClient(settings, environ)
-    store = SqliteSessionStore(data.records)
+    records = open_records(DataFolder(settings.data_dir).records, settings.database_url)
     try:
-        yield Workbench(host=host, sessions=store, mounts=DiskMountStore(data), clock=SystemClock())
+        yield Service(settings, host, records)
     finally:
         await host.aclose()
-        await store.aclose()
+        await records.aclose()
+
+
+@contextlib.asynccontextmanager
+async def open_workbench(settings: Settings, environ: Mapping[str, str]) -> AsyncIterator[Workbench]:
+    """That of the default project, for whoever owns the data folder and needs no key."""
+    async with open_service(settings, environ) as service:
+        yield service.workbench()

@@ -12,6 +12,10 @@ class Clock(Protocol):
         """The time in UTC as ISO 8601 with microseconds and a Z; later times sort after earlier ones."""
         ...
 
+    def after(self, seconds: float) -> str:
+        """The time so long from now in the same form; before now, if negative."""
+        ...
+
     async def pause(self, seconds: float) -> None:
         """Come back after about so long."""
         ...

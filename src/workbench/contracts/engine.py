@@ -207,6 +207,27 @@ class Sandbox(Protocol):
         """
         ...
 
+    @property
+    def frozen(self) -> bool:
+        """Nothing inside runs."""
+        ...
+
+    async def freeze(self) -> bool:
+        """Let nothing inside run until `thaw` or `start`; its memory stays as it is. May be called twice.
+
+        False, and everything runs as before, while something is being started or changed inside, if not all of it
+        stands still within a bounded time, or if the engine cannot do this. What is asked of the guest meanwhile waits
+        for `thaw`; `usage`, `processes` and `aclose` do not need it.
+
+        Raises:
+            SandboxUnavailable: it is gone.
+        """
+        ...
+
+    async def thaw(self) -> None:
+        """Let everything go on that `freeze` stopped, and nothing else. Nothing happens if it is not frozen."""
+        ...
+
     async def wait_gone(self) -> str:
         """Return when it has ended, by `aclose` or by itself, with the reason. May be called by many."""
         ...
@@ -214,7 +235,7 @@ class Sandbox(Protocol):
     async def aclose(self) -> None:
         """Stop every process inside and free the host's resources.
 
-        May be called twice, and while processes run. Never raises because the guest misbehaves.
+        May be called twice, while processes run, and while it is frozen. Never raises because the guest misbehaves.
         """
         ...
 

@@ -7,7 +7,8 @@ the core chooses, so that whoever missed an answer can ask again. What may be ra
   may have done what it was told. Methods marked *again* have asked twice by then: the same request is the same thing.
 * `SandboxUnavailable` with a `gone_reason`: the sandbox ended, or nobody knows it; nothing was done now. About a cell
   that was asked for before, `never_began` of the error is true if that is certain.
-* `NotFound`: the sandbox lives, and has no such kernel or cell.
+* `NotFound`: the sandbox lives, and has no such kernel or cell. About a cell, `was_dropped` of the error is true if it
+  was there and has ended, and false if it never came.
 * any other error of the tree: nothing was done, for the reason it has.
 """
 
@@ -181,8 +182,8 @@ class SandboxHost(Protocol):
         """Let nothing in it run until something is asked of it again. *Again.*
 
         False, and nothing happens, while a cell or a command waits or runs in it, a Jupyter client is attached, or the
-        machine cannot do this. Looking at it (`describe_*`, `measure`, outputs of what has ended) does not thaw it;
-        everything else does, before it is done.
+        machine cannot do this. Looking at it (`describe_*`, `measure`, `list_processes`, outputs of what has ended)
+        does not thaw it; everything else does, before it is done.
         """
         ...
 
@@ -292,11 +293,15 @@ class SandboxHost(Protocol):
         ...
 
     async def forget_cell(self, at: CellAddress) -> None:
-        """Drop the output of one that has ended. *Again.*"""
+        """Drop what is kept of one that has ended; one that never came cannot be sent any more. *Again.*
+
+        Raises:
+            Conflict: it waits or runs.
+        """
         ...
 
 
-_GONE, _ANSWER, _BEGAN = "gone", "answer", "began"
+_GONE, _ANSWER, _BEGAN, _DROPPED = "gone", "answer", "began", "dropped"
 
 
 def sandbox_gone(sandbox: SandboxId, reason: str, *, began: bool = True) -> SandboxUnavailable:
@@ -323,3 +328,13 @@ def lost_answer(problem: HostUnavailable) -> HostUnavailable:
 def answer_lost(problem: WorkbenchError) -> bool:
     """Whether the host may have done what it was told."""
     return isinstance(problem, HostUnavailable) and problem.context.get(_ANSWER) == "lost"
+
+
+def dropped(cell: CellId) -> dict[str, str]:
+    """The context of a `NotFound` about a cell that ended, and of which nothing is kept any more."""
+    return {"cell": cell, _DROPPED: "yes"}
+
+
+def was_dropped(problem: WorkbenchError) -> bool:
+    """Whether it says that."""
+    return problem.context.get(_DROPPED) == "yes"

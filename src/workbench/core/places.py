@@ -19,6 +19,7 @@ asked and nobody can be in the way. Who comes second with the same loss finds it
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator
 from dataclasses import replace
 
 from workbench.contracts.clock import Clock
@@ -265,6 +266,16 @@ def usable(session: Session) -> Session:
             {"session": name},
         )
     return session
+
+
+@contextlib.contextmanager
+def unless_gone() -> Iterator[None]:
+    """A sandbox that is gone is no error for who only wants to know, or to stop, what is in it."""
+    try:
+        yield
+    except SandboxUnavailable as problem:
+        if gone_reason(problem) is None:
+            raise
 
 
 def kernel_of(session: Session) -> KernelAddress:

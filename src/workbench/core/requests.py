@@ -349,3 +349,13 @@ class KeyPage:
     """All of them."""
 
     keys: tuple[Key, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListAudit:
+    """Who did what in the caller's project, newest first."""
+
+    by: Caller
+    before: str = ""
+    """only what came before this time; empty for the newest"""
+    limit: int = 100

@@ -6,41 +6,53 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterator
 from dataclasses import replace
 
 from workbench.contracts.clock import Clock
-from workbench.contracts.host import CellAddress, KernelState, SandboxHost, gone_reason
+from workbench.contracts.host import SandboxHost, gone_reason
 from workbench.contracts.kernel import AttachPoint
-from workbench.contracts.storage import MountStore, PageRequest, SessionStore
+from workbench.contracts.storage import MountStore, PageRequest, Records
 from workbench.core import requests
-from workbench.core.places import ATTEMPTS, Places, kernel_of, never_stays, usable
-from workbench.errors import Conflict, HostUnavailable, InvalidRequest, NotFound, SandboxUnavailable, WorkbenchError
+from workbench.core.places import ATTEMPTS, Places, kernel_of, never_stays, unless_gone, usable
+from workbench.errors import HostUnavailable, InvalidRequest, NotFound, SandboxUnavailable, WorkbenchError
 from workbench.model.execution import BackgroundProcess, Cell, Receipt, Variable
-from workbench.model.ids import CellId, MountId, SessionId, new_sandbox_id, session_id
+from workbench.model.ids import CellId, MountId, ProjectId, SessionId, new_sandbox_id, session_id
 from workbench.model.process import check_words
-from workbench.model.session import Session, SessionDescription, SessionSpec
+from workbench.model.records import Progress
+from workbench.model.session import IdleLimits, Session, SessionDescription, SessionSpec
 
 # What the host calls folders that go with their sandbox; a session's files stay.
 _RESERVED = "tmp-"
+_MOST_IDLE_S = 366 * 24 * 3600
+# Of sessions that are deleted with their user.
+_PAGE = 100
 
 
 class Sessions:
     """Everything about sessions but running something in them."""
 
     def __init__(
-        self, host: SandboxHost, store: SessionStore, mounts: MountStore, clock: Clock, places: Places
+        self,
+        host: SandboxHost,
+        records: Records,
+        mounts: MountStore,
+        clock: Clock,
+        places: Places,
+        project: ProjectId,
     ) -> None:
         self._host = host
-        self._store = store
+        self._store = records.sessions(project)
+        self._cells = records.cells(project)
+        self._house = records.house
         self._mounts = mounts
         self._clock = clock
         self._places = places
+        self._project = project
 
     async def create(self, request: requests.CreateSession) -> SessionDescription:
         """Write it down; with `eager` also make what it runs in."""
         now = self._clock.now_iso()
-        spec = _checked_spec(request)
+        spec = _checked_spec(request, self._project)
         session = Session(
             spec=spec,
             created_at=now,
@@ -81,7 +93,12 @@ class Sessions:
         """The record, and what the host says of it."""
         told = await self._told(session)
         family = await self._store.family(session.mount)
-        return replace(told, shared_with=tuple(one.spec.id for one in family if one.spec.id != session.spec.id))
+        step = await self._cells.latest_step(session.spec.id)
+        return replace(
+            told,
+            shared_with=tuple(one.spec.id for one in family if one.spec.id != session.spec.id),
+            progress=step.progress if step is not None else Progress(),
+        )
 
     async def _told(self, session: Session) -> SessionDescription:
         if session.ending or session.unfinished:
@@ -103,7 +120,7 @@ class Sessions:
         await self._places.settle(session, Receipt(epoch=kernel.epoch))
         return SessionDescription(
             session=replace(session, epoch=max(session.epoch, kernel.epoch)),
-            state="busy" if kernel.queue else "idle",
+            state="busy" if kernel.queue else "frozen" if place.frozen else "idle",
             execution_count=kernel.execution_count,
             queue=kernel.queue,
             memory_bytes=usage.memory_bytes,
@@ -143,6 +160,21 @@ class Sessions:
         await self._mounts.remove(session.mount)
         await self._store.remove(session)
 
+    async def delete_user(self, request: requests.DeleteUser) -> int:
+        """One session after the other, until there is none; then what is written down beside them.
+
+        Who was interrupted asks again.
+        """
+        count = 0
+        while found := await self._store.list(PageRequest(user=request.user, limit=_PAGE)):
+            for session in found:
+                # Gone already, or deleted and made anew: that one comes with the next page.
+                with contextlib.suppress(NotFound):
+                    await self.end(session)
+                    count += 1
+        await self._house.forget_user(self._project, request.user)
+        return count
+
     async def _again(self, session: Session) -> Session:
         now = await self._store.get(session.spec.id)
         if now.created_at != session.created_at:
@@ -157,7 +189,7 @@ class Sessions:
             session = usable(await self._store.get(request.session))
             living = any(one.begun for one in await self._store.family(session.mount))
             if living:
-                with _unless_gone():
+                with unless_gone():
                     await self._host.change_tier(session.sandbox, request.tier)
             # If not, they have moved to another sandbox, or one was begun meanwhile: that one is to be asked as well.
             if await self._store.change_tier(session.sandbox, request.tier, cold=not living):
@@ -168,11 +200,24 @@ class Sessions:
         while True:
             session = usable(await self._store.get(request.session))
             if session.begun:
-                with _unless_gone():
+                with unless_gone():
                     await self._host.set_snapshots(kernel_of(session), on=request.on)
             switched = replace(session, spec=replace(session.spec, snapshots=request.on))
             if await self._store.replace(session, switched):
                 return await self.described(switched)
+
+    async def set_idle_limits(self, request: requests.SetIdleLimits) -> SessionDescription:
+        """From the next look at it on."""
+        idle = _checked_idle(request.idle)
+        while True:
+            session = usable(await self._store.get(request.session))
+            limited = replace(session, spec=replace(session.spec, idle=idle))
+            if await self._store.replace(session, limited):
+                return await self.described(limited)
+
+    async def keep_alive(self, request: requests.KeepAlive) -> None:
+        """As any call does."""
+        await self._places.use(request.session)
 
     async def restart(self, request: requests.RestartKernel) -> SessionDescription:
         """A new memory, if there is one; else a first."""
@@ -192,14 +237,14 @@ class Sessions:
         """Nothing happens if nothing runs."""
         session = await self._places.use(request.session)
         if session.begun:
-            with _unless_gone():
+            with unless_gone():
                 await self._host.interrupt_kernel(kernel_of(session))
 
     async def list_variables(self, request: requests.ListVariables) -> tuple[Variable, ...]:
         """None, for a session without a memory."""
         session = await self._places.use(request.session)
         if session.begun:
-            with _unless_gone():
+            with unless_gone():
                 return await self._host.list_variables(kernel_of(session), request.most)
         return ()
 
@@ -207,7 +252,7 @@ class Sessions:
         """None, for a session without a sandbox."""
         session = await self._places.use(request.session)
         if session.begun:
-            with _unless_gone():
+            with unless_gone():
                 return await self._host.list_processes(session.sandbox)
         return ()
 
@@ -224,53 +269,6 @@ class Sessions:
                 session = await self._places.lost(session, reason)
         raise never_stays(session)
 
-    async def cancel_cell(self, request: requests.CancelCell) -> None:
-        """Out of the queue."""
-        session = await self._places.use(request.session)
-        await self._host.cancel_cell(_cell(session, request.cell))
-
-    async def stop_cell(self, request: requests.StopCell) -> bool:
-        """This one and no other: what waits is cancelled, and an interrupt is sent only while it runs."""
-        session = await self._places.use(request.session)
-        with _unless_gone(), contextlib.suppress(NotFound):
-            try:
-                await self._host.cancel_cell(_cell(session, request.cell))
-            except Conflict:
-                if not _runs(await self._host.describe_kernel(kernel_of(session)), request.cell):
-                    return False
-                await self._host.interrupt_kernel(kernel_of(session))
-            return True
-        return False
-
-    async def stop_command(self, request: requests.StopCommand) -> bool:
-        """It and all in its group."""
-        session = await self._places.use(request.session)
-        with _unless_gone(), contextlib.suppress(NotFound):
-            at = _cell(session, request.cell)
-            await self._host.interrupt_command(at)
-            return await self._host.wait_command(at, 0.0) is None
-        return False
-
-
-@contextlib.contextmanager
-def _unless_gone() -> Iterator[None]:
-    """A sandbox that is gone is no error for who only wants to know, or to stop, what is in it."""
-    try:
-        yield
-    except SandboxUnavailable as problem:
-        if gone_reason(problem) is None:
-            raise
-
-
-def _runs(kernel: KernelState, cell: CellId) -> bool:
-    return any(one.running and one.cell == cell for one in kernel.queue)
-
-
-def _cell(session: Session, cell: CellId) -> CellAddress:
-    if not session.begun:
-        raise NotFound(f"session {session.spec.id!r} has no cell {cell}: nothing runs in it", {"cell": cell})
-    return CellAddress(sandbox=session.sandbox, cell=cell)
-
 
 def checked_name(name: str) -> SessionId:
     """For a new session."""
@@ -280,7 +278,14 @@ def checked_name(name: str) -> SessionId:
     return checked
 
 
-def _checked_spec(request: requests.CreateSession) -> SessionSpec:
+def _checked_idle(idle: IdleLimits) -> IdleLimits:
+    for seconds in (idle.freeze_after_s, idle.end_after_s):
+        if seconds is not None and not 0 <= seconds <= _MOST_IDLE_S:
+            raise InvalidRequest(f"an idle limit is 0 (never) to {_MOST_IDLE_S} seconds, not {seconds}")
+    return idle
+
+
+def _checked_spec(request: requests.CreateSession, project: ProjectId) -> SessionSpec:
     name = checked_name(request.session)
     check_words(request.env, request.working_folder)
     if not request.working_folder.startswith("/"):
@@ -288,10 +293,12 @@ def _checked_spec(request: requests.CreateSession) -> SessionSpec:
     Cell(id=CellId("start-up"), code=request.start_up).checked(math.inf)
     return SessionSpec(
         id=name,
+        project=project,
         user=request.user,
         tier=request.tier,
         env=dict(request.env),
         start_up=request.start_up,
         working_folder=request.working_folder,
         snapshots=request.snapshots,
+        idle=_checked_idle(request.idle),
     )

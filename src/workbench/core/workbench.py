@@ -2,31 +2,50 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from workbench.contracts.clock import Clock
-from workbench.contracts.host import SandboxHost
+from workbench.contracts.host import OutputPage, SandboxHost
 from workbench.contracts.kernel import AttachPoint
-from workbench.contracts.storage import MountStore, SessionStore
+from workbench.contracts.storage import MountStore, Records
 from workbench.core import requests
 from workbench.core.branches import Branches
+from workbench.core.ends import Ends
 from workbench.core.executions import Executions
+from workbench.core.history import History
 from workbench.core.places import Places
 from workbench.core.sessions import Sessions
+from workbench.core.stops import Stops
 from workbench.model.execution import BackgroundProcess, CellResult, CommandResult, Variable
+from workbench.model.ids import DEFAULT_PROJECT, ProjectId
+from workbench.model.records import CellRecord
 from workbench.model.session import SessionDescription
 
 
 class Workbench:
-    """Owns nothing that runs: cancelling a call, or ending this process, ends no cell and no session.
+    """One project's. Owns nothing that runs: cancelling a call, or ending this process, ends no cell and no session.
 
-    Every method may raise any error of the tree; then nothing ran. `NotFound` means that there is no such session,
-    `Conflict` that it is being deleted or just being made. Calls may be made at once, from any number of processes.
+    Every method may raise any error of the tree; then nothing ran. `NotFound` means that there is no such session in
+    this project, `Conflict` that it is being deleted or just being made. Calls may be made at once, from any number of
+    processes.
     """
 
-    def __init__(self, *, host: SandboxHost, sessions: SessionStore, mounts: MountStore, clock: Clock) -> None:
+    def __init__(
+        self,
+        *,
+        host: SandboxHost,
+        records: Records,
+        mounts: MountStore,
+        clock: Clock,
+        project: ProjectId = DEFAULT_PROJECT,
+    ) -> None:
+        sessions, cells = records.sessions(project), records.cells(project)
         places = Places(host, sessions, mounts, clock)
-        self._sessions = Sessions(host, sessions, mounts, clock, places)
+        self._sessions = Sessions(host, records, mounts, clock, places, project)
         self._branches = Branches(host, sessions, clock, places, self._sessions)
-        self._executions = Executions(host, places)
+        self._executions = Executions(host, cells, places, Ends(host, sessions, cells, places, clock), clock)
+        self._stops = Stops(host, cells, places)
+        self._history = History(sessions, cells)
 
     async def create_session(self, request: requests.CreateSession) -> SessionDescription:
         """A new session.
@@ -42,7 +61,7 @@ class Workbench:
         return await self._sessions.describe(request)
 
     async def list_sessions(self, request: requests.ListSessions) -> requests.SessionPage:
-        """A page of them, by name."""
+        """A page of one user's or everybody's, by name."""
         return await self._sessions.list(request)
 
     async def delete_session(self, request: requests.DeleteSession) -> None:
@@ -51,6 +70,25 @@ class Workbench:
         Who was interrupted asks again.
         """
         await self._sessions.delete(request)
+
+    async def delete_user(self, request: requests.DeleteUser) -> int:
+        """All sessions of a user, and whatever is written down about them, for good; how many sessions there were.
+
+        Who was interrupted asks again.
+        """
+        return await self._sessions.delete_user(request)
+
+    async def keep_alive(self, request: requests.KeepAlive) -> None:
+        """Count it as used now."""
+        await self._sessions.keep_alive(request)
+
+    async def set_idle_limits(self, request: requests.SetIdleLimits) -> SessionDescription:
+        """Other limits for when nothing happens in it.
+
+        Raises:
+            InvalidRequest: no number of seconds.
+        """
+        return await self._sessions.set_idle_limits(request)
 
     async def change_tier(self, request: requests.ChangeTier) -> SessionDescription:
         """Another size for it and all who share its sandbox; living memories stay.
@@ -112,11 +150,55 @@ class Workbench:
         Raises:
             Cancelled: it was taken out of the queue before it began.
         """
-        return await self._executions.run_cell(request)
+        result = (await self.perform(request)).result
+        assert isinstance(result, CellResult)
+        return result
 
     async def run_command(self, request: requests.RunCommand) -> CommandResult:
         """The same for a command line; it does not wait for cells."""
-        return await self._executions.run_command(request)
+        result = (await self.perform(request)).result
+        assert isinstance(result, CommandResult)
+        return result
+
+    async def perform(self, request: requests.RunCell | requests.RunCommand) -> CellRecord:
+        """Run it to its end; the record has the result. With an idempotency key that was used before, the kept answer.
+
+        Raises:
+            Conflict: the idempotency key, or the id, belongs to another request.
+            Cancelled: it was taken out of the queue before it began.
+        """
+        return await self._executions.perform(request)
+
+    async def submit(self, request: requests.RunCell | requests.RunCommand) -> CellRecord:
+        """The same, answered as soon as the host has it: it goes on whoever waits for it, and `get_cell` tells."""
+        return await self._executions.submit(request)
+
+    async def get_cell(self, request: requests.GetCell) -> CellRecord:
+        """A cell or command as it is, or at its end if that comes in time. One that never began is `failed`.
+
+        Raises:
+            NotFound: no such session or cell.
+            HostUnavailable: it cannot be waited for, as the host does not answer.
+        """
+        return await self._executions.get(request)
+
+    async def read_output(self, request: requests.ReadOutput) -> OutputPage:
+        """What it said, from any offset, as long as the host keeps it.
+
+        Raises:
+            NotFound: no such session or cell.
+            Conflict: it has ended, and its output is not kept any more; the result has head and tail.
+            InvalidRequest: no piece begins at this offset.
+        """
+        return await self._executions.read_output(request)
+
+    async def list_cells(self, request: requests.ListCells) -> requests.CellPage:
+        """A page of a session's history, as it is written down."""
+        return await self._history.list(request)
+
+    async def export_notebook(self, request: requests.ExportNotebook) -> dict[str, Any]:
+        """A session's history as a notebook (nbformat 4.5), with outputs and thoughts."""
+        return await self._history.notebook(request)
 
     async def cancel_cell(self, request: requests.CancelCell) -> None:
         """Take a waiting cell out of the queue.
@@ -124,12 +206,12 @@ class Workbench:
         Raises:
             Conflict: it runs or has ended.
         """
-        await self._sessions.cancel_cell(request)
+        await self._stops.cancel_cell(request)
 
     async def stop_cell(self, request: requests.StopCell) -> bool:
         """Cancel it if it waits, interrupt it if it runs; whether there was something to stop. No other is touched."""
-        return await self._sessions.stop_cell(request)
+        return await self._stops.stop_cell(request)
 
     async def stop_command(self, request: requests.StopCommand) -> bool:
         """Interrupt it and everything in its group; whether there was something to stop."""
-        return await self._sessions.stop_command(request)
+        return await self._stops.stop_command(request)

@@ -5,6 +5,7 @@ on it. They can be told to die, to lose an answer, or to hold one back.
 from __future__ import annotations
 
 import asyncio
+import datetime
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 
@@ -21,10 +22,12 @@ from workbench.contracts.host import (
     OutputPage,
     SandboxOrder,
     SandboxState,
+    dropped,
     lost_answer,
     sandbox_gone,
 )
 from workbench.contracts.kernel import AttachPoint
+from workbench.core.caretaker import CarePolicy, Caretaker
 from workbench.core.workbench import Workbench
 from workbench.errors import Conflict, HostUnavailable, NotFound
 from workbench.model.execution import (
@@ -41,10 +44,11 @@ from workbench.model.execution import (
     Text,
     Variable,
 )
-from workbench.model.ids import CellId, KernelId, MountId, SandboxId
+from workbench.model.ids import DEFAULT_PROJECT, CellId, KernelId, MountId, ProjectId, SandboxId
 from workbench.model.session import MAIN_KERNEL
 from workbench.model.tier import Tier
-from workbench.storage.memory import MemorySessionStore
+from workbench.storage.memory import MemoryRecords, MemorySessionStore
+from workbench.storage.memory_cells import MemoryCellStore
 
 HOST_ENDED = "the workbench host that it lived in has ended"
 
@@ -72,6 +76,17 @@ class FakeSandbox:
     waiting: list[CellId] = field(default_factory=list)
     of: dict[CellId, KernelId] = field(default_factory=dict)
     """which kernel a cell is for; main, if nobody said"""
+    commands: dict[CellId, CommandResult | None] = field(default_factory=dict)
+    """None while it runs"""
+    dropped: set[CellId] = field(default_factory=set)
+    """that ended, and are not known any more"""
+    refused: set[CellId] = field(default_factory=set)
+    """that never came, and may not come any more"""
+    frozen: bool = False
+
+    @property
+    def busy(self) -> bool:
+        return bool(self.running or self.waiting or None in self.commands.values())
 
     @property
     def kernel(self) -> FakeKernel | None:
@@ -96,6 +111,8 @@ class FakeHost:
         self.afterwards: dict[str, Callable[[], Awaitable[object]]] = {}
         """what happens, once, when it was done and is not answered yet"""
         self.stuck = False
+        self.attached = False
+        """a notebook is, to every kernel"""
 
     def die(self) -> None:
         """The process ends, with everything in it; another one is there for the next request."""
@@ -128,14 +145,15 @@ class FakeHost:
             raise sandbox_gone(sandbox, HOST_ENDED)
         return self.sandboxes[sandbox]
 
-    def _living(self, sandbox: SandboxId) -> FakeSandbox:
+    def _living(self, sandbox: SandboxId, *, looks_only: bool = False) -> FakeSandbox:
         found = self._known(sandbox)
         if found.gone:
             raise sandbox_gone(sandbox, found.gone, began=False)
+        found.frozen = found.frozen and looks_only
         return found
 
-    def _kernel(self, at: KernelAddress) -> FakeKernel:
-        kernel = self._living(at.sandbox).kernels.get(at.kernel)
+    def _kernel(self, at: KernelAddress, *, looks_only: bool = False) -> FakeKernel:
+        kernel = self._living(at.sandbox, looks_only=looks_only).kernels.get(at.kernel)
         if kernel is None:
             raise NotFound("no such kernel")
         return kernel
@@ -156,11 +174,22 @@ class FakeHost:
     async def describe_sandbox(self, sandbox: SandboxId) -> SandboxState:
         await self._asked("describe")
         found = self._known(sandbox)
-        return SandboxState(tier=found.tier.name, warning="", gone=found.gone)
+        return SandboxState(tier=found.tier.name, warning="", gone=found.gone, frozen=found.frozen)
 
-    async def close_sandbox(self, sandbox: SandboxId) -> None:
+    async def close_sandbox(self, sandbox: SandboxId, *, if_frozen: bool = False) -> None:
         await self._asked("close")
+        found = self.sandboxes.get(sandbox)
+        if if_frozen and found is not None and not found.frozen and not found.gone:
+            raise Conflict("somebody uses it", {"sandbox": sandbox})
         self.sandboxes.pop(sandbox, None)
+
+    async def freeze_sandbox(self, sandbox: SandboxId) -> bool:
+        await self._asked("freeze")
+        found = self._living(sandbox, looks_only=True)
+        found.frozen = not found.busy and not self.attached
+        frozen = found.frozen
+        await self._answered("freeze")
+        return frozen
 
     async def change_tier(self, sandbox: SandboxId, tier: Tier) -> None:
         await self._asked("tier")
@@ -168,7 +197,7 @@ class FakeHost:
 
     async def measure(self, sandbox: SandboxId) -> Usage:
         await self._asked("measure")
-        self._living(sandbox)
+        self._living(sandbox, looks_only=True)
         return Usage(memory_bytes=5, peak_memory_bytes=9, cpu_s=0.5, processes=2)
 
     async def list_processes(self, sandbox: SandboxId) -> tuple[BackgroundProcess, ...]:
@@ -203,7 +232,7 @@ class FakeHost:
 
     async def describe_kernel(self, at: KernelAddress) -> KernelState:
         await self._asked("describe kernel")
-        self._kernel(at)
+        self._kernel(at, looks_only=True)
         return self._kernel_state(at)
 
     async def restart_kernel(self, at: KernelAddress) -> KernelState:
@@ -289,6 +318,8 @@ class FakeHost:
         known = self.sandboxes.get(order.at.sandbox)
         if known is None or order.cell.id not in known.cells.keys() | known.running.keys():
             kernel = self._kernel(order.at)
+            if known is not None and order.cell.id in known.refused | known.dropped:
+                raise Conflict("choose another id", {"cell": order.cell.id})
             self._begin(self._living(order.at.sandbox), kernel, order)
         await self._answered("run")
         self.asked.append("accepted")
@@ -336,9 +367,15 @@ class FakeHost:
     async def run_command(self, order: CommandOrder) -> CommandResult | None:
         await self._asked("command")
         sandbox = self._living(order.at.sandbox)
-        self.ran.append((order.at.sandbox, order.command.command))
-        receipt = Receipt(epoch=sandbox.kernel.epoch if sandbox.kernel else order.epoch)
-        return CommandResult(command=order.command.id, outcome=Outcome.OK, exit_code=0, receipt=receipt)
+        if order.command.id not in sandbox.commands:
+            self.ran.append((order.at.sandbox, order.command.command))
+            receipt = Receipt(epoch=sandbox.kernel.epoch if sandbox.kernel else order.epoch)
+            done = CommandResult(command=order.command.id, outcome=Outcome.OK, exit_code=0, receipt=receipt)
+            sandbox.commands[order.command.id] = None if order.command.command == "hang" else done
+        self.asked.append("accepted")
+        while order.wait_s and sandbox.commands[order.command.id] is None:
+            await asyncio.sleep(0)
+        return sandbox.commands[order.command.id]
 
     async def wait_cell(self, at: CellAddress, wait_s: float) -> CellResult | None:
         await self._asked("wait")
@@ -346,16 +383,22 @@ class FakeHost:
             sandbox = self._known(at.sandbox)
             if at.cell in sandbox.cells:
                 return sandbox.cells[at.cell]
+            if at.cell in sandbox.dropped:
+                raise NotFound("it ended and was dropped", dropped(at.cell))
             if at.cell not in sandbox.running:
-                raise NotFound("no such cell")
+                raise NotFound("no such cell", {"cell": at.cell})
             if not wait_s:
                 return None
             await asyncio.sleep(0)
 
     async def wait_command(self, at: CellAddress, wait_s: float) -> CommandResult | None:
         await self._asked("wait command")
-        self._living(at.sandbox)
-        return None
+        sandbox = self._known(at.sandbox)
+        if at.cell not in sandbox.commands:
+            raise NotFound("no such command", {"cell": at.cell})
+        while wait_s and sandbox.commands[at.cell] is None:
+            await asyncio.sleep(0)
+        return sandbox.commands[at.cell]
 
     async def read_output(self, at: CellAddress, offset: int, wait_s: float) -> OutputPage:
         await self._asked("read")
@@ -382,7 +425,11 @@ class FakeHost:
 
     async def forget_cell(self, at: CellAddress) -> None:
         await self._asked("forget")
-        self._known(at.sandbox).cells.pop(at.cell, None)
+        sandbox = self._known(at.sandbox)
+        if at.cell in sandbox.running:
+            raise Conflict("it has not ended")
+        was_there = sandbox.cells.pop(at.cell, None) is not None
+        (sandbox.dropped if was_there else sandbox.refused).add(at.cell)
 
 
 class FakeMounts:
@@ -397,22 +444,42 @@ class FakeMounts:
 
 
 class FakeClock:
-    """Goes on by a second a look; pauses take no time, and can do something instead."""
+    """Goes on by a second a look, and by its pauses, which take no time and can do something instead."""
 
     def __init__(self) -> None:
-        self.seconds = 0
+        self.seconds = 0.0
         self.paused_s = 0.0
         self.meanwhile: Callable[[], None] | None = None
 
     def now_iso(self) -> str:
         self.seconds += 1
-        return f"2030-01-01T00:00:{self.seconds:02}.000000Z"
+        return self.after(0)
+
+    def after(self, seconds: float) -> str:
+        moment = datetime.datetime(2030, 1, 1, tzinfo=datetime.UTC) + datetime.timedelta(seconds=self.seconds + seconds)
+        return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
     async def pause(self, seconds: float) -> None:
+        self.seconds += seconds
         self.paused_s += seconds
         if self.meanwhile is not None:
             self.meanwhile()
         await asyncio.sleep(0)
+
+
+class WorldRecords(MemoryRecords):
+    """The same parts for all who ask, so that a test can put something in their way."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._of_default = super().sessions(DEFAULT_PROJECT)
+        self._cells_of_default = super().cells(DEFAULT_PROJECT)
+
+    def sessions(self, project: ProjectId) -> MemorySessionStore:
+        return self._of_default if project == DEFAULT_PROJECT else super().sessions(project)
+
+    def cells(self, project: ProjectId) -> MemoryCellStore:
+        return self._cells_of_default if project == DEFAULT_PROJECT else super().cells(project)
 
 
 @dataclass
@@ -420,11 +487,24 @@ class World:
     """Everything below some workbenches, which share it as processes share a machine."""
 
     host: FakeHost = field(default_factory=FakeHost)
-    store: MemorySessionStore = field(default_factory=MemorySessionStore)
+    records: WorldRecords = field(default_factory=WorldRecords)
     clock: FakeClock = field(default_factory=FakeClock)
+    free_percent: float = 100.0
 
     def __post_init__(self) -> None:
         self.mounts = FakeMounts(self.host)
+        self.store = self.records.sessions(DEFAULT_PROJECT)
+        self.cells = self.records.cells(DEFAULT_PROJECT)
 
-    def bench(self) -> Workbench:
-        return Workbench(host=self.host, sessions=self.store, mounts=self.mounts, clock=self.clock)
+    def bench(self, project: ProjectId = DEFAULT_PROJECT) -> Workbench:
+        return Workbench(host=self.host, records=self.records, mounts=self.mounts, clock=self.clock, project=project)
+
+    def caretaker(self, policy: CarePolicy | None = None) -> Caretaker:
+        return Caretaker(
+            host=self.host,
+            records=self.records,
+            mounts=self.mounts,
+            clock=self.clock,
+            policy=policy or CarePolicy(),
+            free_memory_percent=lambda: self.free_percent,
+        )
