@@ -92,6 +92,33 @@ def _stat_fields(pid: int) -> list[str]:
     return []
 
 
+def states(pid: int) -> set[str]:
+    """Of all its threads, in the kernel's letters; empty if it is gone. The first thread may end before the others."""
+    return look(pid).states
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What can be told of a process in a hurry."""
+
+    states: set[str]
+    began: int | None
+    """as `start_time` has it"""
+
+
+def look(pid: int) -> Look:
+    """In one read where it has one thread."""
+    fields = _stat_fields(pid)
+    if not fields:
+        return Look(set(), None)
+    found = {fields[0]}
+    if fields[17] != "1":
+        for task in _listed(f"/proc/{pid}/task"):
+            with contextlib.suppress(OSError, IndexError):
+                found.add(Path(f"{task}/stat").read_text(errors="replace").rpartition(")")[2].split()[0])
+    return Look(found, int(fields[19]))
+
+
 def parent(pid: int) -> int | None:
     """Whose child it is; None if it is gone."""
     fields = _stat_fields(pid)

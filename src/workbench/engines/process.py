@@ -15,6 +15,7 @@ import resource
 import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -26,6 +27,7 @@ from workbench.engines.environment import SANDBOX_VARIABLE, base_environment
 from workbench.engines.options import EngineOptions
 from workbench.engines.pidfd import exited
 from workbench.engines.pipes import PipedProcess, Pipes
+from workbench.engines.stopping import Stopper
 from workbench.errors import InvalidRequest, QuotaExceeded, SandboxUnavailable
 from workbench.guest_trees import remove_tree
 from workbench.model.capability import Barrier, Capability, Grade
@@ -42,6 +44,7 @@ WARNING = (
 FILES_VARIABLE = "WORKBENCH_FILES"
 # What ignores a kill for this long is stuck in the kernel, and no further signal will help.
 _KILL_ROUNDS, _KILL_PAUSE_S = 250, 0.02
+_FREEZE_S = 0.5
 _BOOT = """\
 import importlib, sys
 root, entry, payload, *passed = sys.argv[1:]
@@ -123,6 +126,8 @@ class ProcessSandbox:
         self._closing: asyncio.Task[None] | None = None
         self._peak = 0
         self._spent_by_ended = 0.0
+        self._stopper = Stopper(lambda: proc.with_variable(self._marker))
+        self._frozen = False
 
     @property
     def description(self) -> SandboxDescription:
@@ -139,6 +144,7 @@ class ProcessSandbox:
     async def start(self, spec: ProcessSpec, passed: Sequence[int] = ()) -> PipedProcess:
         """As the contract says. Never waits: between the spawn and the scope that reaps it nothing can come."""
         check_start(spec, self._spec.id, self._why_gone, self._running)
+        await self.thaw()
         if spec.snapshot is not None:
             raise InvalidRequest("the process engine has no snapshots", {"snapshot": spec.snapshot})
         pipes = Pipes(stdin=spec.stdin)
@@ -275,6 +281,26 @@ class ProcessSandbox:
     async def sweep(self, newer_than_s: float) -> int:  # noqa: ARG002
         """None: whose a process is cannot be told here."""
         return 0
+
+    @property
+    def frozen(self) -> bool:
+        """As the contract says."""
+        return self._frozen and self._closing is None
+
+    async def freeze(self) -> bool:
+        """As the contract says. Never waits, so that nothing can be started meanwhile."""
+        check_alive(self._spec.id, self._why_gone)
+        until = time.monotonic() + _FREEZE_S
+        while not self._frozen and time.monotonic() < until:
+            self._frozen = self._stopper.stop()
+        if not self._frozen:
+            self._stopper.go_on()
+        return self._frozen
+
+    async def thaw(self) -> None:
+        """As the contract says."""
+        self._frozen = False
+        self._stopper.go_on()
 
     async def wait_gone(self) -> str:
         """As the contract says."""

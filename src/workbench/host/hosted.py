@@ -11,9 +11,10 @@ from workbench.contracts.engine import Process, Sandbox, SandboxSpec
 from workbench.errors import SandboxUnavailable
 from workbench.guest_trees import remove_tree
 from workbench.host.cells.sandbox_cells import SandboxCells
+from workbench.host.freezing import Freezer
 from workbench.host.spool import Spool
 from workbench.model.ids import ProcessId, sandbox_id
-from workbench.model.process import ProcessSpec
+from workbench.model.process import ProcessExit, ProcessSpec
 from workbench.model.tier import Tier
 from workbench.wire import host as wire
 
@@ -25,11 +26,13 @@ class Running:
     process: Process
     spool: Spool
     filling: asyncio.Task[None]
+    ending: asyncio.Task[ProcessExit]
 
     async def drop(self) -> None:
         """Forget its output."""
         self.filling.cancel()
-        await asyncio.wait([self.filling])
+        self.ending.cancel()
+        await asyncio.wait([self.filling, self.ending])
         self.spool.close()
 
 
@@ -61,6 +64,13 @@ class Hosted:
     processes: dict[ProcessId, Running] = field(default_factory=dict)
     follower: asyncio.Task[None] | None = None
     gone: str = ""
+    freezer: Freezer = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.freezer = Freezer(self.sandbox, self._is_busy)
+
+    def _is_busy(self) -> bool:
+        return self.cells.busy or any(not running.ending.done() for running in self.processes.values())
 
     def check_living(self) -> None:
         """Raises: SandboxUnavailable if it is gone, with the reason."""

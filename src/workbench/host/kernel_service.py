@@ -5,19 +5,29 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from workbench.host.cells.sandbox_cells import SandboxCells
+from workbench.host.hosted import Hosted
 from workbench.wire import host as host_wire
 from workbench.wire import kernels as wire
+
+# What is answered without the guest, and so does not thaw it. Whatever waits or runs keeps it thawed anyway.
+_LOOKS = (wire.DescribeKernel, wire.WaitCell, wire.ReadCell, wire.CancelCell, wire.ForgetCell, wire.ListProcesses)
 
 
 class KernelService:
     """One per host."""
 
-    def __init__(self, cells_of: Callable[[str], SandboxCells]) -> None:
-        self._cells_of = cells_of
+    def __init__(self, hosted_of: Callable[[str], Hosted]) -> None:
+        self._hosted_of = hosted_of
 
     async def answer(self, request: wire.AnyKernelRequest) -> host_wire.AnyAnswer:
         """Raises: NotFound if there is no such sandbox, kernel or cell; SandboxUnavailable if it is gone."""
-        cells = self._cells_of(request.sandbox)
+        hosted = self._hosted_of(request.sandbox)
+        if isinstance(request, _LOOKS):
+            return await self._answer(hosted.cells, request)
+        async with hosted.freezer.in_use():
+            return await self._answer(hosted.cells, request)
+
+    async def _answer(self, cells: SandboxCells, request: wire.AnyKernelRequest) -> host_wire.AnyAnswer:
         match request:
             case wire.RunCell():
                 return await cells.run_cell(request)
@@ -36,7 +46,9 @@ class KernelService:
             case wire.ListProcesses():
                 return await cells.list_processes()
             case wire.CopyInto():
-                return await cells.copy_into(request, self._cells_of(request.to_sandbox))
+                target = self._hosted_of(request.to_sandbox)
+                async with target.freezer.in_use():
+                    return await cells.copy_into(request, target.cells)
             case _:
                 return await _about_a_kernel(cells, request)
         return host_wire.Done()

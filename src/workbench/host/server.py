@@ -147,6 +147,8 @@ class HostServer:
                 return service.list_all()
             case wire.CloseSandbox():
                 return await service.close(request)
+            case wire.FreezeSandbox():
+                return await service.freeze(request)
             case wire.ChangeTier():
                 return await service.change_tier(request)
             case wire.MeasureSandbox():

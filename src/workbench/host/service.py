@@ -69,7 +69,7 @@ class HostService:
         self._launcher = launcher
         run.spool.mkdir(exist_ok=True)
         self._cell_options = CellOptions(launcher, run.spool, spool_max_bytes, cell_limit_max_s, policy=policy)
-        self.kernels = KernelService(lambda sandbox: self._hosted(sandbox, living=False).cells)
+        self.kernels = KernelService(lambda sandbox: self._hosted(sandbox, living=False))
         self._journal = Journal(run.journal)
         self._sandboxes: dict[SandboxId, Hosted] = {}
         self._making: dict[SandboxId, asyncio.Task[wire.SandboxReport]] = {}
@@ -196,8 +196,12 @@ class HostService:
         identity = SandboxId(request.sandbox)
         if (making := self._making.get(identity)) is not None:
             await asyncio.wait([making])
-        hosted = self._sandboxes.pop(identity, None)
+        hosted = self._sandboxes.get(identity)
         if hosted is not None:
+            if request.if_frozen and not hosted.gone:
+                hosted.freezer.check_frozen()
+            # Nothing may come between: whoever asks for it from here on finds it gone.
+            del self._sandboxes[identity]
             closing = asyncio.create_task(self._close(hosted), name=f"close {identity}")
             # Owned here: whoever asked may go away in the middle.
             self._closing[identity] = closing
@@ -230,18 +234,24 @@ class HostService:
         if not (self._making or self._closing or any(not hosted.gone for hosted in self._sandboxes.values())):
             self.idle.set()
 
+    async def freeze(self, request: wire.FreezeSandbox) -> wire.FreezeReport:
+        """Let it stand still, if nobody needs it."""
+        frozen = await self._hosted(request.sandbox).freezer.freeze()
+        return wire.FreezeReport(sandbox=request.sandbox, frozen=frozen)
+
     async def change_tier(self, request: wire.ChangeTier) -> wire.SandboxReport:
         """Other limits."""
         hosted = self._hosted(request.sandbox)
         tier = tier_named(request.tier)
-        try:
-            await hosted.sandbox.change_tier(tier)
-        except QuotaExceeded:
-            # What is kept for undo and for a loss is no reason to refuse; it is taken again after the next cell.
-            await hosted.cells.drop_snapshots()
-            await asyncio.sleep(_FREED_S)
-            await hosted.sandbox.change_tier(tier)
-        await hosted.cells.use_threads(min(tier.vcpus, len(os.sched_getaffinity(0))))
+        async with hosted.freezer.in_use():
+            try:
+                await hosted.sandbox.change_tier(tier)
+            except QuotaExceeded:
+                # What is kept for undo and for a loss is no reason to refuse; it is taken again after the next cell.
+                await hosted.cells.drop_snapshots()
+                await asyncio.sleep(_FREED_S)
+                await hosted.sandbox.change_tier(tier)
+            await hosted.cells.use_threads(min(tier.vcpus, len(os.sched_getaffinity(0))))
         return self._report(hosted)
 
     async def measure(self, request: wire.MeasureSandbox) -> wire.UsageReport:
@@ -268,15 +278,17 @@ class HostService:
             cwd=request.cwd,
             stdin=request.stdin,
         )
-        # Before the process: once that has begun, nothing of ours may fail any more.
-        spool = self._spool(request.sandbox, identity)
-        try:
-            process = await hosted.sandbox.start(spec)
-        except BaseException:
-            spool.close()
-            raise
-        filling = asyncio.create_task(spool.fill(process), name=f"spool {identity}")
-        hosted.processes[identity] = Running(process, spool, filling)
+        async with hosted.freezer.in_use():
+            # Before the process: once that has begun, nothing of ours may fail any more.
+            spool = self._spool(request.sandbox, identity)
+            try:
+                process = await hosted.sandbox.start(spec)
+            except BaseException:
+                spool.close()
+                raise
+            filling = asyncio.create_task(spool.fill(process), name=f"spool {identity}")
+            ending = asyncio.create_task(process.wait(), name=f"until {identity} ends")
+            hosted.processes[identity] = Running(process, spool, filling, ending)
         return wire.ProcessReport(process=identity, running=True)
 
     def _spool(self, sandbox: str, process: ProcessId) -> Spool:
@@ -396,6 +408,7 @@ class HostService:
             warning=known.warning,
             age_s=time.monotonic() - hosted.made,
             gone=hosted.gone,
+            frozen=hosted.sandbox.frozen,
         )
 
 

@@ -65,8 +65,13 @@ def _kill_recorded(made: Made) -> None:
 
 
 def _remove_groups(name: str) -> None:
-    """In every hierarchy: thaw, kill, wait, remove."""
-    for top in group_folders(name, _group_mounts()):
+    """In every hierarchy: kill, wait, remove."""
+    tops = group_folders(name, _group_mounts())
+    # All of them first: on v1 what is frozen in one hierarchy does not end, and keeps its groups in the others.
+    for top in tops:
+        for folder, _, _ in os.walk(top):
+            _thaw(Path(folder))
+    for top in tops:
         _step_out(top)
         deadline = time.monotonic() + _GONE_TIMEOUT_S
         while top.is_dir() and time.monotonic() < deadline:
@@ -106,11 +111,17 @@ def _step_out(top: Path) -> None:
             (top.parent / "cgroup.procs").write_text(str(os.getpid()))
 
 
+def _thaw(folder: Path) -> None:
+    for switch, off in (("freezer.state", "THAWED"), ("cgroup.freeze", "0")):
+        with contextlib.suppress(OSError):
+            descriptor = os.open(folder / switch, os.O_WRONLY | os.O_CLOEXEC)
+            try:
+                os.write(descriptor, off.encode())
+            finally:
+                os.close(descriptor)
+
+
 def _kill_members(folder: Path) -> None:
-    with contextlib.suppress(OSError):
-        (folder / "freezer.state").write_text("THAWED")
-    with contextlib.suppress(OSError):
-        (folder / "cgroup.freeze").write_text("0")
     with contextlib.suppress(OSError):
         for pid in (folder / "cgroup.procs").read_text().split():
             if int(pid) not in (0, os.getpid()):

@@ -68,16 +68,27 @@ class HostClient:
         """As the contract has it."""
         return _sandbox_state(await self._again(sandbox, wire.DescribeSandbox(sandbox=sandbox), wire.SandboxReport))
 
-    async def close_sandbox(self, sandbox: SandboxId) -> None:
+    async def close_sandbox(self, sandbox: SandboxId, *, if_frozen: bool = False) -> None:
         """As the contract has it."""
         try:
             # Described first: only who holds it can say when its mount is free.
-            await self._again(sandbox, wire.DescribeSandbox(sandbox=sandbox), wire.SandboxReport)
-            await self._again(sandbox, wire.CloseSandbox(sandbox=sandbox), wire.Done)
+            known = await self._again(sandbox, wire.DescribeSandbox(sandbox=sandbox), wire.SandboxReport)
+            if if_frozen and not (known.frozen or known.gone):
+                # Not left to the host alone: one of an older version does not know the condition, and would end it.
+                raise Conflict(f"sandbox {sandbox} is not frozen: somebody uses it", {"sandbox": sandbox})
+            await self._again(sandbox, wire.CloseSandbox(sandbox=sandbox, if_frozen=if_frozen), wire.Done)
         except SandboxUnavailable as problem:
             if gone_reason(problem) is None:
                 raise
         self._holders.forget(sandbox)
+
+    async def freeze_sandbox(self, sandbox: SandboxId) -> bool:
+        """As the contract has it."""
+        try:
+            return (await self._again(sandbox, wire.FreezeSandbox(sandbox=sandbox), wire.FreezeReport)).frozen
+        except HostIncompatible:
+            # An older host that drains cannot: what it holds runs to its end.
+            return False
 
     async def change_tier(self, sandbox: SandboxId, tier: Tier) -> None:
         """As the contract has it."""
@@ -239,7 +250,7 @@ class HostClient:
 
 
 def _sandbox_state(report: wire.SandboxReport) -> SandboxState:
-    return SandboxState(tier=report.tier, warning=report.warning, gone=report.gone)
+    return SandboxState(tier=report.tier, warning=report.warning, gone=report.gone, frozen=report.frozen)
 
 
 def _kernel_state(report: kernels.KernelReport) -> KernelState:

@@ -59,10 +59,13 @@ async def connect_or_start(
     """The active host, started in the background if there is none.
 
     Raises:
-        HostUnavailable: it could not be started; the message ends with what it said.
+        HostUnavailable: it could not be started, the message ends with what it said; or it is not ours to start.
     """
-    with contextlib.suppress(HostUnavailable):
+    try:
         return await connect(settings, version)
+    except HostUnavailable:
+        if not settings.start_host:
+            raise
     log = settings.data_dir / "host.log"
     settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
     log.touch(mode=0o600)
@@ -84,7 +87,7 @@ def _launch(command: list[str], settings: Settings, environ: Mapping[str, str], 
     """Start it as nobody's child: it outlives us, and whoever we are need not reap it. Returns its pid."""
     done = subprocess.run(
         ["/bin/sh", "-c", '"$@" >>"$0" 2>&1 & echo $!', str(log), *command],
-        env={name: environ[name] for name in _PASSED_ON if name in environ} | settings.to_env(),
+        env={name: environ[name] for name in _PASSED_ON if name in environ} | settings.host_env(),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         cwd="/",

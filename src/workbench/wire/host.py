@@ -15,7 +15,7 @@ from workbench.model.process import Limit, Stream
 from workbench.wire.kernels import AnyKernelAnswer, AnyKernelRequest
 from workbench.wire.values import Request, Value
 
-PROTOCOL = 3
+PROTOCOL = 4
 _LENGTH = struct.Struct(">I")
 # The payload of a process is the largest thing that is sent.
 MAX_FRAME = 32 * 1024 * 1024
@@ -101,6 +101,8 @@ class SandboxReport(Value, frozen=True, kw_only=True, tag=True):
     age_s: float
     gone: str = ""
     """why it ended, if it has"""
+    frozen: bool = False
+    """nothing in it runs until something is asked of it"""
 
 
 class DescribeSandbox(Request, frozen=True, kw_only=True):
@@ -120,9 +122,26 @@ class SandboxList(Value, frozen=True, kw_only=True, tag=True):
 
 
 class CloseSandbox(Request, frozen=True, kw_only=True):
-    """End it; nothing happens if it has ended."""
+    """End it; nothing happens if it has ended.
+
+    Raises `conflict` if it is to be ended only if it is frozen, and is not; nothing happened.
+    """
 
     sandbox: str
+    if_frozen: bool = False
+
+
+class FreezeSandbox(Request, frozen=True, kw_only=True):
+    """Let nothing in it run until a request needs it, which thaws it first."""
+
+    sandbox: str
+
+
+class FreezeReport(Value, frozen=True, kw_only=True, tag=True):
+    """Whether it is frozen now; if not, somebody uses it, or the machine cannot do this."""
+
+    sandbox: str
+    frozen: bool
 
 
 class ChangeTier(Request, frozen=True, kw_only=True):
@@ -254,13 +273,13 @@ class Problem(Value, frozen=True, kw_only=True, tag=True):
 
 
 AnyRequest = (
-    Hello | Status | CreateSandbox | DescribeSandbox | ListSandboxes | CloseSandbox | ChangeTier | MeasureSandbox
-    | StartProcess | WriteStdin | SignalProcess | ReadOutput | WaitProcess | ForgetProcess | RefreshImage | Drain | Stop
-    | AnyKernelRequest
+    Hello | Status | CreateSandbox | DescribeSandbox | ListSandboxes | CloseSandbox | FreezeSandbox | ChangeTier
+    | MeasureSandbox | StartProcess | WriteStdin | SignalProcess | ReadOutput | WaitProcess | ForgetProcess
+    | RefreshImage | Drain | Stop | AnyKernelRequest
 )  # fmt: skip
 AnyAnswer = (
-    HelloAnswer | StatusAnswer | SandboxReport | SandboxList | UsageReport | OutputReport | ProcessReport | Done
-    | Problem | AnyKernelAnswer
+    HelloAnswer | StatusAnswer | SandboxReport | SandboxList | FreezeReport | UsageReport | OutputReport | ProcessReport
+    | Done | Problem | AnyKernelAnswer
 )  # fmt: skip
 
 

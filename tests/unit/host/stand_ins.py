@@ -250,6 +250,7 @@ class StandInSandbox:
         self.swept: list[float] = []
         self.first_to_go: list[str] = []
         self.cpu_s = 0.0
+        self.frozen = False
         self.gone = ""
         self.started: list[StandInProcess] = []
         self.listed: tuple[RunningProcess, ...] = ()
@@ -301,6 +302,13 @@ class StandInSandbox:
     async def sweep(self, newer_than_s: float) -> int:
         self.swept.append(newer_than_s)
         return 0
+
+    async def freeze(self) -> bool:
+        self.frozen = True
+        return True
+
+    async def thaw(self) -> None:
+        self.frozen = False
 
     async def change_tier(self, tier: Tier) -> None:
         raise NotImplementedError

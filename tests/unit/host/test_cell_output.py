@@ -11,7 +11,8 @@ import msgspec
 import pytest
 from tests.unit.host.stand_ins import BOUND_S, shown, stderr, stdout
 
-from workbench.errors import InvalidRequest
+from workbench.contracts.host import was_dropped
+from workbench.errors import Conflict, InvalidRequest, NotFound
 from workbench.host.cells import displays
 from workbench.host.cells.cell_spool import CellSpool
 from workbench.host.cells.mount_files import Mount
@@ -276,3 +277,24 @@ def test_the_oldest_ended_cells_make_room_for_new_ones(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["spool-b", "spool-c", "spool-d"]
     end("e", MIB)
     assert [path.name for path in tmp_path.iterdir()] == ["spool-e"]
+
+
+def test_a_cell_that_never_came_can_be_refused_for_good_and_is_not_taken_for_one_that_ended(tmp_path: Path) -> None:
+    shelf, cell = Shelf(), Cell(id=CellId("late"), code="")
+    shelf.forget(cell.id)
+    with pytest.raises(NotFound, match="never sent") as never:
+        shelf.find(cell.id)
+    assert not was_dropped(never.value)
+    with pytest.raises(Conflict, match="given up before it came"):
+        shelf.known(cell, None)
+    ended = Tracked(Cell(id=CellId("ended"), code=""), None, recorder_at(tmp_path))
+    shelf.add(ended)
+    with pytest.raises(Conflict, match="has not ended"):
+        shelf.forget(ended.id)
+    ended.end(CellResult(cell=ended.id, outcome="ok", receipt=Receipt(epoch=1)))  # type: ignore[arg-type]
+    shelf.ended(ended)
+    shelf.forget(ended.id)
+    shelf.forget(ended.id)
+    with pytest.raises(NotFound, match="it ended and was dropped") as dropped:
+        shelf.find(ended.id)
+    assert was_dropped(dropped.value)

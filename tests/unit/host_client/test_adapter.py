@@ -23,7 +23,7 @@ from workbench.contracts.host import (
     never_began,
 )
 from workbench.data_folder import DataFolder, reach, release
-from workbench.errors import Conflict, HostUnavailable, NotFound, SandboxUnavailable, WorkbenchError
+from workbench.errors import Conflict, HostIncompatible, HostUnavailable, NotFound, SandboxUnavailable, WorkbenchError
 from workbench.host_client.adapter import HostClient
 from workbench.model.execution import Cell, CellResult, Outcome, Receipt, SnapshotState
 from workbench.model.ids import CellId, HostId, KernelId, MountId, SandboxId
@@ -50,6 +50,7 @@ class SmallHost:
         self.holds = holds
         self.gone = gone
         self.draining = False
+        self.frozen = False
         self.asked: list[wire.AnyRequest] = []
         self.special: Answer | None = None
         self._server: asyncio.Server | None = None
@@ -114,6 +115,9 @@ class SmallHost:
             return self._report()
         if self.gone:
             raise SandboxUnavailable("it is gone")
+        if isinstance(request, wire.FreezeSandbox):
+            self.frozen = True
+            return wire.FreezeReport(sandbox=BOX, frozen=True)
         if isinstance(request, kernels.RunCell | kernels.WaitCell):
             return kernels.CellReport(cell=request.cell, state="ended", result=RESULT)
         return _of_kernels(request)
@@ -121,7 +125,7 @@ class SmallHost:
     def _report(self) -> wire.SandboxReport:
         return wire.SandboxReport(
             sandbox=BOX, engine="x", tier="standard", isolated=True, limits_by="x", files="one", warning="", age_s=0.0,
-            gone=self.gone,
+            gone=self.gone, frozen=self.frozen,
         )  # fmt: skip
 
 
@@ -367,3 +371,29 @@ async def test_ending_a_kernel_whose_sandbox_is_gone_is_no_error(client: HostCli
     await client.end_kernel(AT)
     host.holds = False
     await client.end_kernel(AT)
+
+
+async def test_a_sandbox_is_frozen_and_ended_only_if_it_still_is(client: HostClient, host: SmallHost) -> None:
+    assert await client.freeze_sandbox(BOX)
+    assert (await client.describe_sandbox(BOX)).frozen
+    await client.close_sandbox(BOX, if_frozen=True)
+    assert host.asked[-1] == wire.CloseSandbox(sandbox=BOX, if_frozen=True)
+
+
+async def test_a_host_that_knows_no_freezing_ends_nothing_that_is_not_frozen(
+    client: HostClient, host: SmallHost
+) -> None:
+    """An older one, which drains, would not heed the condition."""
+
+    def older(request: wire.AnyRequest) -> wire.AnyAnswer | None:
+        if isinstance(request, wire.FreezeSandbox):
+            raise HostIncompatible("not a request of protocol 3")
+        return host.usual(request)
+
+    host.special = older
+    assert not await client.freeze_sandbox(BOX)
+    with pytest.raises(Conflict, match="not frozen"):
+        await client.close_sandbox(BOX, if_frozen=True)
+    assert not any(isinstance(request, wire.CloseSandbox) for request in host.asked)
+    host.gone = "it ended"
+    await client.close_sandbox(BOX, if_frozen=True)

@@ -13,6 +13,7 @@ from workbench.engines import proc
 from workbench.engines.admission import check_alive, check_start
 from workbench.engines.namespace.channel import ChannelClosed, MessageTooLong
 from workbench.engines.namespace.dormant import DormantProcesses
+from workbench.engines.namespace.freezing import Freezing
 from workbench.engines.namespace.limits.keeper import Counters
 from workbench.engines.namespace.slot import END_TIMEOUT_S, Slot
 from workbench.engines.namespace.sweeping import end_newer
@@ -72,6 +73,7 @@ class NamespaceSandbox:
         self._sweeping = asyncio.Lock()
         self._dormant = DormantProcesses(slot.pid)
         self._resizing = asyncio.Lock()
+        self._freezing = Freezing(slot, self._is_changing)
         self._gone: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._reason = ""
         self._follower: asyncio.Task[None] | None = None
@@ -124,6 +126,8 @@ class NamespaceSandbox:
         # Nothing is started while what a lost cell left is ended.
         async with self._sweeping:
             pass
+        # From here to the entry in `_starting`, which keeps it thawed, nothing may come between.
+        await self.thaw()
         check_start(spec, self._spec.id, self._why_gone, self._running)
         pipes = Pipes(stdin=spec.stdin)
         process = PipedProcess(pipes, lambda number: self._send(Signal(process=spec.id, number=number)))
@@ -271,12 +275,34 @@ class NamespaceSandbox:
 
     async def _sweep(self, newer_than_s: float) -> int:
         async with self._sweeping:
+            await self.thaw()
             # One that is just being started is not known by its pid yet.
             if starting := list(self._starting.values()):
                 await asyncio.wait(starting, timeout=_START_TIMEOUT_S)
             theirs = frozenset(self._pids.values()) | self._groups
             ended, self._groups = await asyncio.to_thread(end_newer, self.slot.pid, newer_than_s, theirs)
             return ended
+
+    @property
+    def frozen(self) -> bool:
+        """As the contract says."""
+        return self._freezing.frozen
+
+    async def freeze(self) -> bool:
+        """As the contract says."""
+        check_alive(self._spec.id, self._why_gone)
+        return await self._freezing.freeze()
+
+    def _is_changing(self) -> bool:
+        return bool(self._starting) or self._sweeping.locked() or self._resizing.locked()
+
+    async def thaw(self) -> None:
+        """As the contract says."""
+        await self._freezing.thaw()
+
+    def stay_frozen(self) -> None:
+        """For the watchdog: if it is frozen, whatever woke itself is stopped again."""
+        self._freezing.again()
 
     async def wait_gone(self) -> str:
         """As the contract says."""

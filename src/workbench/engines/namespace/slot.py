@@ -53,11 +53,13 @@ class Slot:
     """its user namespace, scratch and shm"""
     steps_ms: dict[str, float]
     outside_uid: int | None
+    killed: bool = False
 
     async def end(self) -> None:
         """Kill pid 1, and with it all inside; reap it; free its group and its mounts. May be called twice."""
         if self.pidfd < 0:
             return
+        self.kill()
         pidfd, self.pidfd = self.pidfd, -1
         try:
             await end_process(self.pid, pidfd)
@@ -81,8 +83,20 @@ class Slot:
     def kill(self) -> None:
         """Only the signal; the owner still calls `end`."""
         if self.pidfd >= 0:
+            self.killed = True
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
+            # After the signal, which then is the first thing that it sees. What is frozen on v1 does not die.
+            with contextlib.suppress(OSError):
+                self.group.thaw()
+
+    def freeze(self) -> bool:
+        """Whether nothing inside runs any more; never once it was killed.
+
+        Raises:
+            OSError: it cannot be done here.
+        """
+        return not self.killed and self.group.freeze()
 
 
 async def prepare(zygote: Zygote, keeper: LimitKeeper) -> Slot:

@@ -79,6 +79,7 @@ class HostedKernel:
         self._run: tuple[Memory, CellRun] | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
         self._interrupting: asyncio.Task[None] | None = None
+        self._is_attached = False
         self.snapshots = Snapshots(sandbox, wanted.kernel, meter, policy, on=wanted.snapshots)
         self.memories = Memories(
             sandbox=sandbox,
@@ -93,6 +94,11 @@ class HostedKernel:
         )
 
         self.between = Between(self._queue, self.memories, self.snapshots, self._own, self._keep_memory)
+
+    @property
+    def busy(self) -> bool:
+        """Whether it has something to do, or its door for notebooks is open."""
+        return bool(self._tasks) or not self._queue.is_empty or self.memories.busy or self._is_attached
 
     def report(self, sandbox: str) -> wire.KernelReport:
         """As it is now."""
@@ -309,9 +315,11 @@ class HostedKernel:
         memory = await self.memories.ready()
         try:
             async with asyncio.timeout(_ATTACH_S):
-                return await memory.kernel.attach(self._turn)
+                point = await memory.kernel.attach(self._turn)
         except TimeoutError:
             raise KernelUnavailable(f"the kernel could not be attached to in {_ATTACH_S:g} s") from None
+        self._is_attached = True
+        return point
 
     @asynccontextmanager
     async def _turn(self, code: str) -> AsyncIterator[None]:

@@ -58,6 +58,8 @@ class Memories:
         self._problem: WorkbenchError | None = None
         self._starting: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
+        self._watching: set[asyncio.Task[None]] = set()
+        """those of them that only wait for the end of a memory"""
         self._closed = False
         self._left_over: tuple[Piece, ...] = ()
         self.epoch = epoch
@@ -71,6 +73,11 @@ class Memories:
     def has_start_up(self) -> bool:
         """Whether a new memory is not an empty one."""
         return bool(self._wanted.start_up)
+
+    @property
+    def busy(self) -> bool:
+        """Whether one is being started or ended."""
+        return self._starting is not None or bool(self._tasks - self._watching)
 
     async def ready(self) -> Memory:
         """The present memory, or the next one as soon as it is there.
@@ -213,7 +220,7 @@ class Memories:
         memory.epoch, memory.change = self.epoch, self._change
         self._change = Change()
         self.current = memory
-        self._own(self._until_it_ends(memory))
+        self._watching.add(self._own(self._until_it_ends(memory)))
 
     async def _until_it_ends(self, memory: Memory) -> None:
         end = await memory.kernel.wait()
@@ -335,12 +342,14 @@ class Memories:
             if late:
                 await asyncio.wait(late)
 
-    def _own(self, work: Coroutine[None, None, None]) -> None:
+    def _own(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._done)
+        return task
 
     def _done(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
+        self._watching.discard(task)
         if not task.cancelled() and (problem := task.exception()) is not None:
             _log.error("kernel %s: %r", self._wanted.kernel, problem)

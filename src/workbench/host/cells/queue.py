@@ -136,6 +136,11 @@ class TurnQueue:
         ticket.over.set()
 
     @property
+    def is_empty(self) -> bool:
+        """Nobody has a turn or waits for one."""
+        return not self._tickets
+
+    @property
     def running(self) -> Ticket | None:
         """The one whose turn it is, once it has begun."""
         return self._tickets[0] if self._tickets and self._tickets[0].is_running else None

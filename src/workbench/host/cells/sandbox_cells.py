@@ -285,6 +285,11 @@ class SandboxCells:
         self._check_living()
         return wire.ProcessList(processes=await self._commands.background())
 
+    @property
+    def busy(self) -> bool:
+        """Whether something waits, runs, is being started, copied or ended, or a notebook may ask at any moment."""
+        return any(True for _ in self._shelf.live()) or any(kernel.busy for kernel in self._kernels.values())
+
     async def use_threads(self, count: int) -> None:
         """The sandbox has so many CPUs from now on; never more than the machine."""
         count = min(count, len(os.sched_getaffinity(0)))

@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from enum import StrEnum
 
+from workbench.contracts.host import dropped
 from workbench.errors import Conflict, NotFound, WorkbenchError
 from workbench.host.cells.recorder import Recorder
 from workbench.model.execution import Cell, CellResult, Command, CommandResult
@@ -91,14 +92,16 @@ class Shelf:
         self._most_results = most_results
         self._live: dict[CellId, Tracked] = {}
         self._ended: OrderedDict[CellId, Tracked] = OrderedDict()
-        self._gone: OrderedDict[CellId, None] = OrderedDict()
+        self._gone: OrderedDict[CellId, bool] = OrderedDict()
+        """that cannot be sent again, and whether they were ever here"""
 
     def find(self, cell: CellId) -> Tracked:
         """Raises: NotFound if there is none, or none any more."""
         found = self._live.get(cell) or self._ended.get(cell)
         if found is None:
-            why = "it ended and was dropped" if cell in self._gone else "it was never sent"
-            raise NotFound(f"no cell {cell} in this sandbox: {why}", {"cell": cell})
+            if self._gone.get(cell):
+                raise NotFound(f"no cell {cell} in this sandbox: it ended and was dropped", dropped(cell))
+            raise NotFound(f"no cell {cell} in this sandbox: it was never sent", {"cell": cell})
         return found
 
     def known(self, asked: Cell | Command, kernel: KernelId | None) -> Tracked | None:
@@ -108,7 +111,8 @@ class Shelf:
             Conflict: its id belongs to something else, or to one that ended and was dropped.
         """
         if asked.id in self._gone:
-            raise Conflict(f"cell {asked.id} ended and was dropped; choose another id", {"cell": asked.id})
+            why = "ended and was dropped" if self._gone[asked.id] else "was given up before it came"
+            raise Conflict(f"cell {asked.id} {why}; choose another id", {"cell": asked.id})
         found = self._live.get(asked.id) or self._ended.get(asked.id)
         if found is not None and not found.is_same(asked, kernel):
             raise Conflict(f"there is another cell {asked.id} already; choose another id", {"cell": asked.id})
@@ -134,18 +138,19 @@ class Shelf:
         )
 
     def forget(self, cell: CellId) -> None:
-        """Drop one that has ended; nothing happens if there is none.
+        """Drop one that has ended; one that never came is refused from now on.
 
         Raises:
             Conflict: it has not ended.
         """
         if cell in self._live:
             raise Conflict(f"cell {cell} has not ended: interrupt or cancel it first", {"cell": cell})
-        if (tracked := self._ended.pop(cell, None)) is not None:
+        tracked = self._ended.pop(cell, None)
+        if tracked is not None:
             tracked.output.spool.remove()
-            self._gone[cell] = None
-            if len(self._gone) > _MOST_REMEMBERED:
-                self._gone.popitem(last=False)
+        self._gone.setdefault(cell, tracked is not None)
+        if len(self._gone) > _MOST_REMEMBERED:
+            self._gone.popitem(last=False)
 
     def live(self) -> Iterator[Tracked]:
         """Those that have not ended."""

@@ -9,13 +9,15 @@ from pathlib import Path
 from typing import Literal
 
 from workbench.contracts.engine import Usage
+from workbench.engines import proc
 from workbench.engines.namespace.limits import cgroup_files as files
 from workbench.engines.namespace.limits.keeper import Counters
+from workbench.engines.stopping import Stopper
 from workbench.errors import QuotaExceeded
 from workbench.model.capability import Barrier, Capability, Grade
 from workbench.model.tier import Tier
 
-# `freezer` limits nothing: a frozen group cannot fork while it is being ended.
+# `freezer` limits nothing, and is not required: where it is missing, processes are stopped one by one.
 CONTROLLERS = ("memory", "cpu", "pids", "cpuacct", "freezer")
 _REQUIRED = ("memory", "cpu", "pids")
 _PERIOD_US = 100_000
@@ -99,6 +101,8 @@ class CgroupV1Group:
         self._folders = folders
         self._memory, self._cpu, self._pids = (folders[controller] for controller in _REQUIRED)
         self._cpus = cpus
+        self._pid = 0
+        self._stopper = Stopper(lambda: proc.tree(self._pid)[::-1])
 
     @property
     def rlimits(self) -> dict[str, int]:
@@ -117,6 +121,7 @@ class CgroupV1Group:
 
     def adopt(self, pid: int) -> None:
         """It joins by itself."""
+        self._pid = pid
 
     def count_folders(self, folders: list[int]) -> None:
         """The kernel charges their pages to the group."""
@@ -168,6 +173,21 @@ class CgroupV1Group:
     def watch(self) -> str | None:
         """Nothing to do."""
         return None
+
+    def freeze(self) -> bool:
+        """By the freezer's hierarchy, if there is one."""
+        if (freezer := self._folders.get("freezer")) is None:
+            return self._stopper.stop()
+        files.write(freezer / "freezer.state", "FROZEN")
+        # Some may still be on their way, and reading is what makes the kernel look.
+        return (freezer / "freezer.state").read_text().strip() == "FROZEN"
+
+    def thaw(self) -> None:
+        """By the same."""
+        if (freezer := self._folders.get("freezer")) is None:
+            self._stopper.go_on()
+        else:
+            files.write(freezer / "freezer.state", "THAWED")
 
     def remove(self) -> bool:
         """Each folder."""

@@ -13,6 +13,7 @@ from workbench.engines import proc
 from workbench.engines.namespace.limits import cgroup_files as files
 from workbench.engines.namespace.limits.cgroup_v1 import too_much_in_use
 from workbench.engines.namespace.limits.keeper import Counters
+from workbench.engines.stopping import Stopper
 from workbench.model.capability import Barrier, Capability, Grade
 from workbench.model.tier import Tier
 
@@ -152,6 +153,8 @@ class CgroupV2Group:
     def __init__(self, folder: Path, cpus: int) -> None:
         self._folder = folder
         self._cpus = cpus
+        self._pid = 0
+        self._stopper = Stopper(lambda: proc.tree(self._pid)[::-1])
 
     @property
     def rlimits(self) -> dict[str, int]:
@@ -169,6 +172,7 @@ class CgroupV2Group:
 
     def adopt(self, pid: int) -> None:
         """It was born inside."""
+        self._pid = pid
 
     def count_folders(self, folders: list[int]) -> None:
         """The kernel charges their pages to the group."""
@@ -224,6 +228,19 @@ class CgroupV2Group:
     def watch(self) -> str | None:
         """Nothing to do."""
         return None
+
+    def freeze(self) -> bool:
+        """By the group; it came with Linux 5.2."""
+        if not (switch := self._folder / "cgroup.freeze").exists():
+            return self._stopper.stop()
+        files.write(switch, 1)
+        return files.read_table(self._folder / "cgroup.events").get("frozen") == 1
+
+    def thaw(self) -> None:
+        """By the same."""
+        if (switch := self._folder / "cgroup.freeze").exists():
+            files.write(switch, 0)
+        self._stopper.go_on()
 
     def remove(self) -> bool:
         """The folder."""

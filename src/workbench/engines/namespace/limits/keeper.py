@@ -71,6 +71,22 @@ class LimitGroup(Protocol):
         """Called every WATCH_INTERVAL_S: end what goes too far. A reason means that the whole sandbox must end."""
         ...
 
+    def freeze(self) -> bool:
+        """Let nothing inside run; True once nothing does. Called again until then, or given up by `thaw`.
+
+        Raises:
+            OSError: it cannot be done here.
+        """
+        ...
+
+    def thaw(self) -> None:
+        """Let everything go on that `freeze` stopped. May be called at any time: what is frozen cannot end on v1.
+
+        Raises:
+            OSError: it cannot be done.
+        """
+        ...
+
     def remove(self) -> bool:
         """Free it; False if something is still inside. May be called again, and after it worked."""
         ...

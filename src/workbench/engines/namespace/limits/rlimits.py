@@ -16,6 +16,7 @@ from workbench.contracts.engine import Usage
 from workbench.engines import proc
 from workbench.engines.namespace.limits.cgroup_v1 import too_much_in_use
 from workbench.engines.namespace.limits.keeper import Counters
+from workbench.engines.stopping import Stopper
 from workbench.model.capability import Barrier, Capability, Grade
 from workbench.model.tier import STANDARD, TIERS, Tier
 
@@ -67,6 +68,8 @@ class RlimitGroup:
         self._folders: list[int] = []
         self._peak = 0
         self._cpu_s = 0.0
+        # Pid 1 last: what falls to it while the others are stopped is still reaped.
+        self._stopper = Stopper(lambda: proc.tree(self._pid)[::-1])
 
     @property
     def rlimits(self) -> dict[str, int]:
@@ -194,6 +197,14 @@ class RlimitGroup:
                                       process_refusals=self._counters.process_refusals)  # fmt: skip
             with contextlib.suppress(ProcessLookupError):
                 os.kill(largest, signal.SIGKILL)
+
+    def freeze(self) -> bool:
+        """One process after the other."""
+        return self._stopper.stop()
+
+    def thaw(self) -> None:
+        """The same."""
+        self._stopper.go_on()
 
     def remove(self) -> bool:
         """Give the CPUs back."""
