@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import ipaddress
 import os
+import urllib.parse
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,22 @@ from workbench.model.capability import Level
 PREFIX = "WORKBENCH_"
 _ENGINES = ("namespace", "process")
 _LOG_LEVELS = ("debug", "info", "warning", "error")
+_SWITCH = ("true", "false")
+_DAY_S = 24 * 3600
+# The least and the most of each.
+_NUMBERS = {
+    "pool_size": (0, 1000),
+    "spool_max_mib": (1, 1024 * 1024),
+    "cell_limit_max_s": (1, 7 * _DAY_S),
+    "snapshots_kept": (1, 64),
+    "listen_port": (0, 65_535),
+    "max_body_mib": (1, 1024),
+    "freeze_after_s": (0, 365 * _DAY_S),
+    "end_after_s": (0, 365 * _DAY_S),
+    "keep_cells_days": (0, 36_500),
+    "keep_audit_days": (0, 36_500),
+    "memory_reserve_percent": (0, 90),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +58,36 @@ class Settings:
     """of one kernel: the newest for a loss, the others for undo"""
     log_level: str = "info"
     """`debug`, `info`, `warning` or `error`"""
+    start_host: bool = True
+    """start a host when one is needed and none runs"""
+    database_url: str = field(default="", repr=False)
+    """`postgresql://…` for records in PostgreSQL; empty for the SQLite file of the data folder"""
+    listen_host: str = "127.0.0.1"
+    """the address that the server listens at"""
+    listen_port: int = 8787
+    """its port; 0 is one that is free"""
+    public_url: str = ""
+    """by which others reach the server; empty if that is where it listens"""
+    tls_cert: str = ""
+    """the server's certificate, a file in PEM; with `tls_key`"""
+    tls_key: str = ""
+    """its private key"""
+    allow_plain_http: bool = False
+    """listen without TLS at an address that others reach"""
+    trusted_proxies: str = ""
+    """addresses and networks, by commas, whose X-Forwarded- headers are believed"""
+    max_body_mib: int = 8
+    """of one request to the server"""
+    freeze_after_s: int = 900
+    """without use, until a session stands still; 0 is never"""
+    end_after_s: int = 43_200
+    """without use, until a session's sandbox is ended and only its files are kept; 0 is never"""
+    keep_cells_days: int = 30
+    """how long cells and their results are kept; 0 is for ever"""
+    keep_audit_days: int = 90
+    """how long it is kept who did what; 0 is for ever"""
+    memory_reserve_percent: int = 10
+    """of the machine's memory that is kept free by ending idle sessions, the longest unused first; 0 is none"""
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str]) -> Settings:
@@ -49,7 +97,7 @@ class Settings:
             InvalidSetting: a name is unknown or a value cannot be used; the message names both.
         """
         given = {name: value for name, value in environ.items() if name.startswith(PREFIX)}
-        known = {PREFIX + field.name.upper(): field for field in dataclasses.fields(cls)}
+        known = {PREFIX + one.name.upper(): one for one in dataclasses.fields(cls)}
         for name in given:
             if name not in known:
                 near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
@@ -62,7 +110,13 @@ class Settings:
 
     def to_env(self) -> dict[str, str]:
         """The variables that give exactly these settings, for a process that we start."""
-        return {PREFIX + field.name.upper(): str(getattr(self, field.name)) for field in dataclasses.fields(self)}
+        return {PREFIX + one.name.upper(): _text(getattr(self, one.name)) for one in dataclasses.fields(self)}
+
+    def host_env(self) -> dict[str, str]:
+        """The same for a host, which has no business with the store."""
+        # BARRIER: the address of a database has a password in it, and a host holds no credential; held by
+        # tests/unit/test_settings.py.
+        return {name: text for name, text in self.to_env().items() if name != PREFIX + "DATABASE_URL"}
 
 
 def default_data_dir(environ: Mapping[str, str]) -> Path:
@@ -74,23 +128,34 @@ def default_data_dir(environ: Mapping[str, str]) -> Path:
 
 
 def _parsed(name: str, text: str) -> Any:
-    match name.removeprefix(PREFIX).lower():
+    setting = name.removeprefix(PREFIX).lower()
+    if setting in _NUMBERS:
+        return _number(name, text, *_NUMBERS[setting])
+    match setting:
         case "data_dir" | "images_dir":
             return _folder(name, text)
         case "engine":
             return _one_of(name, text, _ENGINES)
         case "min_level":
             return Level(_one_of(name, text, tuple(Level)))
-        case "pool_size":
-            return _number(name, text, 0, 1000)
-        case "spool_max_mib":
-            return _number(name, text, 1, 1024 * 1024)
-        case "cell_limit_max_s":
-            return _number(name, text, 1, 7 * 24 * 3600)
-        case "snapshots_kept":
-            return _number(name, text, 1, 64)
-        case _:
+        case "log_level":
             return _one_of(name, text, _LOG_LEVELS)
+        case "allow_plain_http" | "start_host":
+            return _one_of(name, text, _SWITCH) == "true"
+        case "tls_cert" | "tls_key":
+            return str(_folder(name, text)) if text else ""
+        case "listen_host":
+            return _host(name, text)
+        case "trusted_proxies":
+            return _networks(name, text)
+        case "public_url":
+            return _web_address(name, text)
+        case _:
+            return _database(name, text)
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _folder(name: str, text: str) -> Path:
@@ -110,3 +175,41 @@ def _number(name: str, text: str, least: int, most: int) -> int:
     if not text.isascii() or not text.isdigit() or not least <= int(text) <= most:
         raise InvalidSetting(f"{name} must be a number from {least} to {most}, not {text!r}", {"setting": name})
     return int(text)
+
+
+def _host(name: str, text: str) -> str:
+    if not text or text != text.strip() or "/" in text or "://" in text:
+        raise InvalidSetting(f"{name} must be an address or a host name, not {text!r}", {"setting": name})
+    return text
+
+
+def _networks(name: str, text: str) -> str:
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    for part in parts:
+        try:
+            ipaddress.ip_network(part)
+        except ValueError:
+            raise InvalidSetting(
+                f"{name} must be addresses or networks, by commas, such as 10.0.0.0/8; not {part!r}", {"setting": name}
+            ) from None
+    return ",".join(parts)
+
+
+def _web_address(name: str, text: str) -> str:
+    if not text:
+        return ""
+    try:
+        parts = urllib.parse.urlsplit(text)
+        good = parts.scheme in {"http", "https"} and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        good = False
+    if not good or parts.query or parts.fragment or parts.username is not None:
+        raise InvalidSetting(f"{name} must be like https://workbench.example.com, not {text!r}", {"setting": name})
+    return text.rstrip("/")
+
+
+def _database(name: str, text: str) -> str:
+    # Not quoted in the error: there is a password in it.
+    if text and not text.startswith(("postgresql://", "postgres://")):
+        raise InvalidSetting(f"{name} must begin with postgresql://, or be empty for SQLite", {"setting": name})
+    return text

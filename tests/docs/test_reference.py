@@ -5,14 +5,19 @@ from __future__ import annotations
 import dataclasses
 import re
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
+from tests.docs.snippets import pages
 
 from workbench import __version__
 from workbench.cli.main import cli
 from workbench.errors import leaves
 from workbench.model.tier import TIERS
+from workbench.server.app import make_app
+from workbench.server.service import ServerOptions
 from workbench.settings import PREFIX, Settings
+from workbench.wire.problems import STATUS
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -31,9 +36,11 @@ def test_every_setting_has_its_heading() -> None:
     }
 
 
-def test_every_error_code_has_its_row() -> None:
-    documented = set(re.findall(r"^\| `(\w+)` \|", text("docs/reference/errors.md"), re.MULTILINE))
-    assert documented == {leaf.code for leaf in leaves()}
+def test_every_error_code_has_its_row_with_its_status_and_whether_it_may_be_tried_again() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| (\d+) \|.*\| (yes|no) \|$", text("docs/reference/errors.md"), re.MULTILINE)
+    assert {(code, int(status), retry == "yes") for code, status, retry in rows} == {
+        (leaf.code, STATUS[leaf], leaf.retryable) for leaf in leaves()
+    }
 
 
 def test_every_command_has_its_heading() -> None:
@@ -42,6 +49,13 @@ def test_every_command_has_its_heading() -> None:
         nested = getattr(command, "commands", None)
         commands |= {f"workbench {name} {inner}" for inner in nested} if nested else {f"workbench {name}"}
     assert headings("docs/reference/commands.md") == commands
+
+
+def test_every_operation_of_rest_has_its_heading() -> None:
+    # Nothing is asked of the service: the document is made of the routes alone.
+    document = make_app(cast("Any", None), ServerOptions()).openapi()
+    operations = {f"{method.upper()} {path}" for path, item in document["paths"].items() for method in item}
+    assert headings("docs/reference/rest.md") == operations
 
 
 def test_the_readme_has_the_numbers_of_the_tiers() -> None:
@@ -77,3 +91,13 @@ def test_every_barrier_names_a_test_that_exists() -> None:
 
 def test_the_version_is_one_number() -> None:
     assert f'version = "{__version__}"' in text("pyproject.toml")
+
+
+def test_every_link_of_a_page_leads_somewhere() -> None:
+    wrong = [
+        f"{page}: {target}"
+        for page in pages()
+        for target in re.findall(r"\]\(([^)#\s]+)", text(page))
+        if "://" not in target and not (ROOT / page).parent.joinpath(target).exists()
+    ]
+    assert not wrong

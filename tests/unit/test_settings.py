@@ -23,7 +23,14 @@ def test_without_variables_everything_has_a_default() -> None:
 
 def test_settings_survive_the_way_through_an_environment() -> None:
     settings = Settings.from_env(
-        {"WORKBENCH_DATA_DIR": "/x", "WORKBENCH_POOL_SIZE": "7", "WORKBENCH_MIN_LEVEL": "strict"}
+        {
+            "WORKBENCH_DATA_DIR": "/x",
+            "WORKBENCH_POOL_SIZE": "7",
+            "WORKBENCH_MIN_LEVEL": "strict",
+            "WORKBENCH_ALLOW_PLAIN_HTTP": "true",
+            "WORKBENCH_DATABASE_URL": "postgresql://someone:secret@db/records",
+            "WORKBENCH_TRUSTED_PROXIES": "127.0.0.1, 10.0.0.0/8",
+        }
     )
     assert Settings.from_env(settings.to_env()) == settings
 
@@ -44,9 +51,39 @@ def test_a_misspelt_name_is_refused_with_a_suggestion() -> None:
         ("WORKBENCH_SPOOL_MAX_MIB", "0", "from 1 to"),
         ("WORKBENCH_CELL_LIMIT_MAX_S", "0", "from 1 to 604800"),
         ("WORKBENCH_LOG_LEVEL", "loud", "one of debug"),
+        ("WORKBENCH_DATABASE_URL", "mysql://db", "begin with postgresql://"),
+        ("WORKBENCH_LISTEN_HOST", "http://0.0.0.0", "an address or a host name"),
+        ("WORKBENCH_LISTEN_HOST", "", "an address or a host name"),
+        ("WORKBENCH_LISTEN_PORT", "65536", "from 0 to 65535"),
+        ("WORKBENCH_PUBLIC_URL", "workbench.example.com", "like https://"),
+        ("WORKBENCH_PUBLIC_URL", "https://a.example:port", "like https://"),
+        ("WORKBENCH_PUBLIC_URL", "https://key@a.example", "like https://"),
+        ("WORKBENCH_TLS_CERT", "cert.pem", "absolute path"),
+        ("WORKBENCH_ALLOW_PLAIN_HTTP", "yes", "one of true, false"),
+        ("WORKBENCH_TRUSTED_PROXIES", "127.0.0.1, proxy", "not 'proxy'"),
+        ("WORKBENCH_MAX_BODY_MIB", "0", "from 1 to 1024"),
+        ("WORKBENCH_FREEZE_AFTER_S", "soon", "from 0 to"),
+        ("WORKBENCH_END_AFTER_S", "-1", "from 0 to"),
+        ("WORKBENCH_KEEP_CELLS_DAYS", "x", "from 0 to 36500"),
+        ("WORKBENCH_KEEP_AUDIT_DAYS", "x", "from 0 to 36500"),
+        ("WORKBENCH_MEMORY_RESERVE_PERCENT", "91", "from 0 to 90"),
     ],
 )
 def test_a_value_that_cannot_be_used_is_named(name: str, value: str, words: str) -> None:
     with pytest.raises(InvalidSetting, match=words) as caught:
         Settings.from_env({name: value})
     assert name in caught.value.message
+
+
+def test_the_password_of_a_database_is_in_no_error_no_repr_and_no_host() -> None:
+    with pytest.raises(InvalidSetting) as caught:
+        Settings.from_env({"WORKBENCH_DATABASE_URL": "mysql://someone:secret@db"})
+    assert "secret" not in caught.value.message
+    settings = Settings.from_env({"WORKBENCH_DATABASE_URL": "postgresql://someone:secret@db/records"})
+    assert "secret" not in repr(settings)
+    assert "secret" not in str(settings.host_env())
+    assert Settings.from_env(settings.host_env()).database_url == ""
+
+
+def test_a_public_url_has_no_slash_at_its_end() -> None:
+    assert Settings.from_env({"WORKBENCH_PUBLIC_URL": "https://a.example/wb/"}).public_url == "https://a.example/wb"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
+from workbench.cli.asking import ask
 from workbench.cli.running import json_option
-from workbench.cli.sessions import ask
 from workbench.cli.values import print_json
 from workbench.core.requests import AttachKernel
 from workbench.model.ids import session_id

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 import click
 
@@ -11,8 +12,11 @@ from workbench.cli.printing import Output, notice
 from workbench.cli.running import (
     Place,
     Wanted,
+    check_idempotency,
     env_option,
     json_option,
+    progress_from,
+    progress_options,
     run_in_session,
     session_option,
     tier_option,
@@ -20,7 +24,6 @@ from workbench.cli.running import (
 )
 from workbench.cli.values import command_json, print_json
 from workbench.core.requests import RunCommand, StopCommand
-from workbench.model.ids import new_cell_id
 from workbench.settings import Settings
 
 
@@ -30,6 +33,7 @@ from workbench.settings import Settings
 @tier_option
 @env_option
 @timeout_option
+@progress_options
 @json_option
 @click.pass_obj
 def bash(
@@ -39,6 +43,10 @@ def bash(
     tier: str | None,
     variables: tuple[str, ...],
     timeout: float,
+    thought: str,
+    step: str,
+    metric: str,
+    idempotency_key: str,
     as_json: bool,
 ) -> None:
     """Run COMMAND by bash in /home/user of a session, and print what it prints.
@@ -46,21 +54,28 @@ def bash(
     What it starts with nohup or & lives on in a session that stays. Exits with the command's own exit code; 124 at the
     time limit, 125 when nothing was run, 126 when the sandbox ended under it, 130 when it was interrupted.
     """
+    progress = progress_from(thought, step, metric)
+    check_idempotency(idempotency_key, name)
 
     async def job(place: Place) -> int:
-        return await _run(place, command, timeout, as_json=as_json)
+        request = RunCommand(
+            session=place.session,
+            command=command,
+            limit_s=timeout,
+            progress=progress,
+            idempotency_key=idempotency_key,
+        )
+        return await _run(place, request, as_json=as_json)
 
     sys.exit(run_in_session(settings, Wanted(name=name, tier=tier, variables=variables), job))
 
 
-async def _run(place: Place, command: str, limit_s: float, *, as_json: bool) -> int:
-    output, cell = Output(), new_cell_id()
-    place.stop = lambda: place.bench.stop_command(StopCommand(session=place.session, cell=cell))
-    follower = None if as_json else output.follower
-    request = RunCommand(session=place.session, command=command, limit_s=limit_s, cell=cell, follower=follower)
-    result = await place.bench.run_command(request)
+async def _run(place: Place, request: RunCommand, *, as_json: bool) -> int:
+    output = Output()
+    place.stop = lambda: place.bench.stop_command(StopCommand(session=place.session, cell=request.cell))
+    result = await place.bench.run_command(replace(request, follower=None if as_json else output.follower))
     if as_json:
         print_json(command_json(result, place.name))
-    for line in remarks(result, limit_s=limit_s, session=place.name):
+    for line in remarks(result, limit_s=request.limit_s, session=place.name):
         notice(line)
     return command_exit_code(result)

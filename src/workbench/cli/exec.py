@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import BinaryIO
 
 import click
@@ -12,8 +13,11 @@ from workbench.cli.printing import Output, notice
 from workbench.cli.running import (
     Place,
     Wanted,
+    check_idempotency,
     env_option,
     json_option,
+    progress_from,
+    progress_options,
     run_in_session,
     session_option,
     tier_option,
@@ -21,8 +25,6 @@ from workbench.cli.running import (
 )
 from workbench.cli.values import cell_json, print_json
 from workbench.core.requests import RunCell, StopCell
-from workbench.model.execution import CellResult
-from workbench.model.ids import new_cell_id
 from workbench.settings import Settings
 
 
@@ -34,6 +36,7 @@ from workbench.settings import Settings
 @env_option
 @click.option("--cwd", metavar="DIR", help="Working folder of a new session; /home/user unless given.")
 @timeout_option
+@progress_options
 @json_option
 @click.pass_obj
 def exec_(
@@ -45,6 +48,10 @@ def exec_(
     variables: tuple[str, ...],
     cwd: str | None,
     timeout: float,
+    thought: str,
+    step: str,
+    metric: str,
+    idempotency_key: str,
     as_json: bool,
 ) -> None:
     """Run CODE (Python) and print what it prints, and its last value.
@@ -57,9 +64,18 @@ def exec_(
     """
     program = _code(code, file)
     wanted = Wanted(name=name, tier=tier, variables=variables, cwd=cwd)
+    progress = progress_from(thought, step, metric)
+    check_idempotency(idempotency_key, name)
 
     async def job(place: Place) -> int:
-        return await _run(place, program, timeout, as_json=as_json)
+        request = RunCell(
+            session=place.session,
+            code=program,
+            limit_s=timeout,
+            progress=progress,
+            idempotency_key=idempotency_key,
+        )
+        return await _run(place, request, as_json=as_json)
 
     sys.exit(run_in_session(settings, wanted, job))
 
@@ -80,20 +96,14 @@ def _code(code: str | None, file: BinaryIO | None) -> str:
         raise click.UsageError(f"the code is not text in UTF-8: {problem.reason} at byte {problem.start}") from None
 
 
-async def _run(place: Place, code: str, limit_s: float, *, as_json: bool) -> int:
-    output, cell = Output(), new_cell_id()
-    place.stop = lambda: place.bench.stop_cell(StopCell(session=place.session, cell=cell))
-    follower = None if as_json else output.follower
-    request = RunCell(session=place.session, code=code, limit_s=limit_s, cell=cell, follower=follower)
-    result = await place.bench.run_cell(request)
+async def _run(place: Place, request: RunCell, *, as_json: bool) -> int:
+    output = Output()
+    place.stop = lambda: place.bench.stop_cell(StopCell(session=place.session, cell=request.cell))
+    result = await place.bench.run_cell(replace(request, follower=None if as_json else output.follower))
     if as_json:
         print_json(cell_json(result, place.name))
     elif result.error is not None:
         await output.error(result.error)
-    _remark(result, limit_s, place)
-    return cell_exit_code(result)
-
-
-def _remark(result: CellResult, limit_s: float, place: Place) -> None:
-    for line in remarks(result, limit_s=limit_s, session=place.name):
+    for line in remarks(result, limit_s=request.limit_s, session=place.name):
         notice(line)
+    return cell_exit_code(result)

@@ -9,15 +9,22 @@ import click
 
 from workbench import __version__
 from workbench.cli.attach import attach
+from workbench.cli.audit import audit
 from workbench.cli.bash import bash
+from workbench.cli.cells import cells
 from workbench.cli.doctor import doctor
 from workbench.cli.exec import exec_
+from workbench.cli.history import export, history
 from workbench.cli.host import host
+from workbench.cli.idle import idle, keep
 from workbench.cli.image import image
 from workbench.cli.kernel import kernel
+from workbench.cli.keys import keys
 from workbench.cli.outcome import EXIT_INTERRUPTED, EXIT_OURS
+from workbench.cli.serve import serve
 from workbench.cli.sessions import sessions
 from workbench.cli.state import branch, snapshots, undo
+from workbench.cli.users import users
 from workbench.errors import WorkbenchError
 from workbench.settings import Settings
 
@@ -30,17 +37,10 @@ def cli(context: click.Context) -> None:
     context.obj = Settings.from_env(os.environ)
 
 
-cli.add_command(exec_)
-cli.add_command(bash)
-cli.add_command(sessions)
-sessions.add_command(undo)
-sessions.add_command(branch)
-sessions.add_command(snapshots)
-cli.add_command(attach)
-cli.add_command(kernel)
-cli.add_command(host)
-cli.add_command(doctor)
-cli.add_command(image)
+for command in (exec_, bash, sessions, cells, attach, kernel, serve, keys, users, audit, host, doctor, image):
+    cli.add_command(command)
+for command in (undo, branch, snapshots, history, export, idle, keep):
+    sessions.add_command(command)
 
 
 def main() -> None:

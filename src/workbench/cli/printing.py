@@ -113,6 +113,10 @@ class Output:
                 # What was printed on a terminal cannot be taken away.
                 pass
 
+    async def text(self, text: str, *, is_stdout: bool) -> None:
+        """What was kept of a stream, as it was."""
+        await self._write(_STDOUT if is_stdout else _STDERR, text)
+
     async def error(self, error: CellError) -> None:
         """What was raised; told once."""
         if self._told is not None:

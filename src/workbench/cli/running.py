@@ -7,22 +7,27 @@ import os
 import signal
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import click
 
+from workbench.cli.asking import OWNER
 from workbench.cli.outcome import EXIT_ENDED, EXIT_INTERRUPTED
 from workbench.cli.printing import notice
 from workbench.core.requests import CreateSession, DeleteSession, DescribeSession
 from workbench.core.workbench import Workbench
 from workbench.errors import Cancelled, Conflict, NotFound, WorkbenchError
 from workbench.model.ids import SessionId, new_session_id, session_id
+from workbench.model.records import Progress
 from workbench.model.tier import TIERS, tier_named
 from workbench.settings import Settings
-from workbench.wiring import open_workbench
+from workbench.wiring import Service, open_service
 
 # Closing a sandbox takes milliseconds; removing what a guest made of its files can take longer.
 _DELETE_S = 60.0
 _STOP_S = 10.0
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,8 +140,9 @@ class _Run:
             self._task.cancel()
 
     async def _run(self) -> int:
-        async with open_workbench(self._settings, os.environ) as bench:
-            place = await self._open(bench)
+        async with open_service(self._settings, os.environ) as service:
+            bench = service.workbench()
+            place = await self._open(service, bench)
             try:
                 return await self._job(place)
             except BrokenPipeError:
@@ -155,10 +161,13 @@ class _Run:
                 if not place.stays:
                     await _delete(bench, place.session)
 
-    async def _open(self, bench: Workbench) -> Place:
+    async def _open(self, service: Service, bench: Workbench) -> Place:
         request, stays = self._wanted.creation(), self._wanted.name is not None
         try:
             described = await bench.create_session(request)
+            if stays:
+                # Not one of its own: it is gone before anybody could ask who made it.
+                await service.access.note(OWNER, "session.create", session=request.session)
             if described.warning:
                 notice(described.warning)
         except Conflict as taken:
@@ -213,4 +222,32 @@ session_option = click.option(
 timeout_option = click.option(
     "--timeout", type=click.FloatRange(min=0.1), default=180.0, show_default=True, help="Time limit in seconds."
 )
+_PROGRESS = (
+    click.option("--thought", default="", help="Why this is done; kept with it."),
+    click.option("--step", default="", help="Where you are, in a word or two; shown on the session."),
+    click.option("--metric", default="", help="How far, such as 10/100 emails."),
+    click.option(
+        "--idempotency-key", default="", metavar="KEY", help="The same again with the same KEY gives the kept answer."
+    ),
+)
+
+
+def progress_options(command: F) -> F:
+    """What an agent says about a cell, and by what it knows it again."""
+    for option in reversed(_PROGRESS):
+        command = option(command)
+    return command
+
+
+def check_idempotency(key: str, name: str | None) -> None:
+    """Only in a session that stays is there an answer to keep."""
+    if key and name is None:
+        raise click.UsageError("--idempotency-key needs --session: without one nothing is kept")
+
+
+def progress_from(thought: str, step: str, metric: str) -> Progress:
+    """The options, as one value."""
+    return Progress(thought=thought, current_step=step, current_step_metric=metric)
+
+
 json_option = click.option("--json", "as_json", is_flag=True, help="For programs.")

@@ -2,40 +2,28 @@
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
-import os
 import sys
-from collections.abc import Awaitable, Callable
-from typing import BinaryIO, TypeVar
+from typing import BinaryIO
 
 import click
 
+from workbench.cli.asking import ask, ask_and_note, ask_service, noted
 from workbench.cli.printing import notice
 from workbench.cli.running import env_option, json_option, parsed_variables, tier_option
-from workbench.cli.tables import lasting, plain, print_table, size
+from workbench.cli.tables import lasting, moment, plain, print_table, size
 from workbench.cli.values import print_json, session_json
 from workbench.core import requests
 from workbench.core.workbench import Workbench
 from workbench.model.execution import QueuedCell
 from workbench.model.ids import SessionId, cell_id, new_session_id, session_id
+from workbench.model.records import Progress
 from workbench.model.session import SessionDescription
 from workbench.model.tier import TIERS, tier_named
 from workbench.settings import Settings
-from workbench.wiring import open_workbench
+from workbench.wiring import Service
 
-T = TypeVar("T")
 _EXIT_START_UP = 1
-
-
-def ask(settings: Settings, question: Callable[[Workbench], Awaitable[T]]) -> T:
-    """One operation of the workbench."""
-
-    async def asked() -> T:
-        async with open_workbench(settings, os.environ) as bench:
-            return await question(bench)
-
-    return asyncio.run(asked())
 
 
 @click.group(invoke_without_command=True)
@@ -56,15 +44,16 @@ def ls(settings: Settings, as_json: bool) -> None:
         print_json([session_json(one) for one in found])
         return
     print_table(
-        ("SESSION", "STATE", "TIER", "CELLS", "MEMORY", "LAST USED"),
+        ("SESSION", "USER", "STATE", "TIER", "CELLS", "MEMORY", "LAST USED"),
         (
             (
                 one.session.spec.id,
+                one.session.spec.user,
                 one.state,
                 one.session.spec.tier.name,
                 str(one.execution_count),
                 size(one.memory_bytes) if one.memory_bytes else "-",
-                _moment(one.session.used_at),
+                moment(one.session.used_at),
             )
             for one in found
         ),
@@ -75,7 +64,7 @@ async def _all(bench: Workbench) -> list[SessionDescription]:
     found: list[SessionDescription] = []
     after: SessionId | None = None
     while True:
-        page = await bench.list_sessions(requests.ListSessions(after=after))
+        page = await bench.list_sessions(requests.ListSessions(user=None, after=after))
         found.extend(page.sessions)
         after = page.next_after
         if after is None:
@@ -99,12 +88,15 @@ def _print(described: SessionDescription, *, as_json: bool) -> None:
     session, spec = described.session, described.session.spec
     lines = {
         "session": spec.id,
+        "user": plain(spec.user),
         "state": described.state + (f": {described.detail}" if described.detail else ""),
         "tier": spec.tier.name,
         "memory": size(described.memory_bytes) if described.memory_bytes else "-",
         "epoch": str(session.epoch),
         "cells run": str(described.execution_count),
         "queue": f"{len(described.queue)} cells" if described.queue else "-",
+        "step": _step(described.progress),
+        "thought": plain(described.progress.thought) or "-",
         "working folder": spec.working_folder,
         "variables": ", ".join(sorted(spec.env)) or "-",
         "start-up code": f"{len(spec.start_up.splitlines())} lines" if spec.start_up else "-",
@@ -112,12 +104,17 @@ def _print(described: SessionDescription, *, as_json: bool) -> None:
         "sandbox": session.sandbox if session.begun else "-",
         "shared with": ", ".join(described.shared_with) or "-",
         "branched from": session.parent or "-",
-        "made": _moment(session.created_at),
-        "last used": _moment(session.used_at),
+        "made": moment(session.created_at),
+        "last used": moment(session.used_at),
     }
     for name, value in lines.items():
         click.echo(f"{name + ':':16}{value}")
     warn(described)
+
+
+def _step(progress: Progress) -> str:
+    said = (progress.current_step, progress.current_step_metric)
+    return plain(", ".join(one for one in said if one)) or "-"
 
 
 def snapshots_in_words(described: SessionDescription) -> str:
@@ -170,7 +167,7 @@ def create(
         snapshots=not no_snapshots,
         eager=True,
     )
-    described = ask(settings, lambda bench: bench.create_session(request))
+    described = ask_and_note(settings, "session.create", request.session, lambda bench: bench.create_session(request))
     if as_json:
         print_json(session_json(described))
     else:
@@ -185,11 +182,13 @@ def create(
 def rm(settings: Settings, names: tuple[str, ...]) -> None:
     """Delete sessions: what runs in them ends; files go with the last of those that share them."""
 
-    async def remove(bench: Workbench) -> None:
+    async def remove(service: Service) -> None:
         for name in names:
-            await bench.delete_session(requests.DeleteSession(session=session_id(name)))
+            session = session_id(name)
+            async with noted(service, "session.delete", session):
+                await service.workbench().delete_session(requests.DeleteSession(session=session))
 
-    ask(settings, remove)
+    ask_service(settings, remove)
 
 
 @sessions.command()
@@ -223,7 +222,7 @@ def interrupt(settings: Settings, name: str) -> None:
 def tier(settings: Settings, name: str, tier: str) -> None:
     """Give a session, and all that share its sandbox, another size; their memory stays."""
     request = requests.ChangeTier(session=session_id(name), tier=tier_named(tier))
-    ask(settings, lambda bench: bench.change_tier(request))
+    ask_and_note(settings, "session.change", request.session, lambda bench: bench.change_tier(request))
     click.echo(f"{name} is {tier}")
 
 
@@ -282,7 +281,3 @@ def cancel(settings: Settings, name: str, cell: str) -> None:
     """Take a waiting cell out of the queue; `workbench sessions queue` has their ids."""
     request = requests.CancelCell(session=session_id(name), cell=cell_id(cell))
     ask(settings, lambda bench: bench.cancel_cell(request))
-
-
-def _moment(iso: str) -> str:
-    return f"{iso[:19].replace('T', ' ')} UTC"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import click
 
+from workbench.cli.asking import ask, ask_and_note
 from workbench.cli.printing import notice
 from workbench.cli.running import json_option
-from workbench.cli.sessions import ask, snapshots_in_words, warn
+from workbench.cli.sessions import snapshots_in_words, warn
 from workbench.cli.tables import plain
 from workbench.cli.values import print_json, session_json
 from workbench.core import requests
@@ -50,7 +51,7 @@ def branch(settings: Settings, session: str, name: str | None, copy: bool, as_js
         branch=session_id(name) if name is not None else new_session_id(),
         copy=copy,
     )
-    made = ask(settings, lambda bench: bench.branch(request))
+    made = ask_and_note(settings, "session.create", request.branch, lambda bench: bench.branch(request))
     if as_json:
         print_json(_branch_json(made))
     else:
@@ -90,7 +91,7 @@ def _note(what: str, words: str) -> None:
 def snapshots(settings: Settings, session: str, switch: str, as_json: bool) -> None:
     """Keep a session's memory between cells from now on, or drop what is kept."""
     request = requests.SetSnapshots(session=session_id(session), on=switch == "on")
-    described = ask(settings, lambda bench: bench.set_snapshots(request))
+    described = ask_and_note(settings, "session.change", request.session, lambda bench: bench.set_snapshots(request))
     if as_json:
         print_json(session_json(described))
     else:

@@ -37,3 +37,8 @@ def lasting(seconds: float) -> str:
         if seconds >= least:
             return f"{seconds / least:.1f} {unit}"
     return f"{seconds:.1f} s"
+
+
+def moment(iso: str) -> str:
+    """A time of ours, to the second."""
+    return f"{iso[:19].replace('T', ' ')} UTC"

@@ -8,6 +8,7 @@ import json
 import click
 
 from workbench.model.execution import CellResult, CommandResult, Text
+from workbench.model.records import CellRecord
 from workbench.model.session import SessionDescription
 
 JsonObject = dict[str, object]
@@ -64,6 +65,7 @@ def session_json(described: SessionDescription) -> JsonObject:
     session = described.session
     return {
         "session": session.spec.id,
+        "project": session.spec.project,
         "user": session.spec.user,
         "state": described.state,
         "detail": described.detail,
@@ -72,6 +74,8 @@ def session_json(described: SessionDescription) -> JsonObject:
         "execution_count": described.execution_count,
         "queue": [dataclasses.asdict(one) for one in described.queue],
         "memory_bytes": described.memory_bytes,
+        "progress": dataclasses.asdict(described.progress),
+        "idle": dataclasses.asdict(session.spec.idle),
         "working_folder": session.spec.working_folder,
         "start_up": session.spec.start_up,
         "start_up_error": described.start_up_error,
@@ -85,4 +89,27 @@ def session_json(described: SessionDescription) -> JsonObject:
         "created_at": session.created_at,
         "used_at": session.used_at,
         "warning": described.warning,
+    }
+
+
+def record_json(record: CellRecord) -> JsonObject:
+    """A cell or command, with its end as `exec` and `bash` have it."""
+    result = record.result
+    ended: JsonObject | None = None
+    if isinstance(result, CellResult):
+        ended = cell_json(result, record.session)
+    elif result is not None:
+        ended = command_json(result, record.session)
+    return {
+        "session": record.session,
+        "cell": record.id,
+        "kind": record.kind.value,
+        "status": record.status.value,
+        "code": record.code,
+        "limit_s": record.limit_s,
+        **dataclasses.asdict(record.progress),
+        "created_at": record.created_at,
+        "ended_at": record.ended_at,
+        "result": ended,
+        "error": dataclasses.asdict(record.problem) if record.problem is not None else None,
     }

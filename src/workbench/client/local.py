@@ -18,8 +18,8 @@ from typing import IO
 
 from workbench.errors import ServerUnavailable
 
-# A little longer than the server gives its host, which imports the libraries of an image from a cold disk.
-_START_TIMEOUT_S = 300.0
+# The first time of all an image is built, which downloads; later its libraries are imported, once from a cold disk.
+_START_TIMEOUT_S = 1800.0
 # It ends its host, and that its sandboxes.
 _END_TIMEOUT_S = 60.0
 _KILL_TIMEOUT_S = 10.0

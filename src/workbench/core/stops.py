@@ -48,8 +48,11 @@ class Stops:
         session = await self._places.use(request.session)
         with unless_gone(), contextlib.suppress(NotFound):
             at = await self._address(session, request.cell)
+            # Looked at before: by the interrupt it may end sooner than we could ask.
+            if await self._host.wait_command(at, 0.0) is not None:
+                return False
             await self._host.interrupt_command(at)
-            return await self._host.wait_command(at, 0.0) is None
+            return True
         return False
 
     async def _address(self, session: Session, cell: CellId) -> CellAddress:

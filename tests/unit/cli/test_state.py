@@ -13,9 +13,19 @@ from tests.unit.core.standins import World
 
 from workbench.cli.main import cli
 from workbench.core.requests import CreateSession, RunCell
-from workbench.core.workbench import Workbench
 from workbench.errors import Conflict
 from workbench.model.ids import SessionId
+
+
+class StandInService:
+    """A service with nothing but a workbench, which writes nothing down."""
+
+    def __init__(self, world: World) -> None:
+        self.workbench = world.bench
+        self.access = self
+
+    async def note(self, *_: object, **__: object) -> None:
+        """Nobody reads it here."""
 
 
 @pytest.fixture
@@ -24,10 +34,10 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
     made = World()
 
     @contextlib.asynccontextmanager
-    async def opened(*_: object) -> AsyncIterator[Workbench]:
-        yield made.bench()
+    async def opened(*_: object) -> AsyncIterator[StandInService]:
+        yield StandInService(made)
 
-    monkeypatch.setattr("workbench.cli.sessions.open_workbench", opened)
+    monkeypatch.setattr("workbench.cli.asking.open_service", opened)
 
     async def fill() -> None:
         await made.bench().create_session(CreateSession(session=SessionId("mine")))

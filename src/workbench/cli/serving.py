@@ -1,0 +1,191 @@
+"""Running the server: in the foreground for people, or embedded for a program that brings its own."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import replace
+
+import click
+
+from workbench.cli.asking import OWNER
+from workbench.cli.host_beside import host_beside
+from workbench.cli.outcome import EXIT_ENDED, EXIT_INTERRUPTED
+from workbench.cli.printing import notice
+from workbench.cli.welcome import welcome
+from workbench.core import requests
+from workbench.errors import NotFound
+from workbench.images.build import build_image, find_image
+from workbench.images.recipe import load_recipe
+from workbench.model.access import NewKey, Scope
+from workbench.server.serve import run_server
+from workbench.settings import Settings
+from workbench.wiring import Service, open_service
+
+_ENDS = (signal.SIGINT, signal.SIGTERM)
+
+
+def serve_in_foreground(settings: Settings, *, with_host: bool) -> int:
+    """Until a signal; the exit code."""
+    if with_host:
+        _have_image(settings)
+    running = _Foreground(settings, with_host=with_host)
+    return _until_its_end(running, lambda: run_server(running.opened, settings, started=running.started))
+
+
+def serve_embedded(settings: Settings) -> int:
+    """Until standard input ends, or a signal; the exit code."""
+    if settings.log_level == "info":
+        # Whoever brings a server along in a notebook wants no line for each of its requests.
+        settings = replace(settings, log_level="warning")
+    _have_image(settings)
+    running = _Embedded(settings)
+    return _until_its_end(running, lambda: run_server(running.opened, settings, started=running.started))
+
+
+def _have_image(settings: Settings) -> None:
+    """Whoever installed us with pip has none yet, and need not know."""
+    recipe = load_recipe("python")
+    try:
+        find_image(settings.images_dir, recipe)
+    except NotFound:
+        notice("building the image that sandboxes run on, once; a minute or two")
+        build_image(settings.images_dir, recipe, notice)
+
+
+class _Running:
+    """What is open as long as the server runs, and what is done with signals before and after."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self.ended_by: int | None = None
+        """the signal that came before it served"""
+
+    @contextlib.contextmanager
+    def _signals(self) -> Iterator[None]:
+        """The server has its own handlers while it serves; before that a signal ends the start, and after that nothing
+        disturbs the tidying up.
+        """
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        assert task is not None
+
+        def end(number: int) -> None:
+            self.ended_by = number
+            task.cancel()
+
+        for number in _ENDS:
+            loop.add_signal_handler(number, end, number)
+        # A terminal that is closed is an end like the others.
+        loop.add_signal_handler(signal.SIGHUP, os.kill, os.getpid(), signal.SIGTERM)
+        try:
+            yield
+        finally:
+            for number in (*_ENDS, signal.SIGHUP):
+                loop.remove_signal_handler(number)
+
+    def _undisturbed(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (*_ENDS, signal.SIGHUP):
+            loop.add_signal_handler(number, lambda: None)
+
+
+class _Foreground(_Running):
+    """For people."""
+
+    def __init__(self, settings: Settings, *, with_host: bool) -> None:
+        super().__init__(settings)
+        self._with_host = with_host
+        self._ours = False
+        self._new: NewKey | None = None
+
+    @contextlib.asynccontextmanager
+    async def opened(self) -> AsyncIterator[Service]:
+        """The service, with a host if one is wanted."""
+        async with contextlib.AsyncExitStack() as stack:
+            stack.enter_context(self._signals())
+            if self._with_host:
+                notice("starting the host, if none runs")
+                self._ours = await stack.enter_async_context(host_beside(self._settings, os.environ))
+            service = await stack.enter_async_context(open_service(self._settings, os.environ))
+            self._new = await service.access.first_key()
+            try:
+                yield service
+            finally:
+                self._undisturbed()
+                if self._ours:
+                    notice("stopping the host, and what runs in it")
+
+    def started(self, url: str) -> None:
+        """Say where, and how."""
+        click.echo(welcome(url, self._new, with_host=self._ours))
+
+
+class _Embedded(_Running):
+    """For programs."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings)
+        self._key: NewKey | None = None
+
+    @contextlib.asynccontextmanager
+    async def opened(self) -> AsyncIterator[Service]:
+        """The service, with a host and a key that are there as long as this."""
+        with self._signals(), _ended_with_input():
+            async with (
+                host_beside(self._settings, os.environ),
+                open_service(self._settings, os.environ) as service,
+                _key_meanwhile(service) as self._key,
+            ):
+                try:
+                    yield service
+                finally:
+                    self._undisturbed()
+
+    def started(self, url: str) -> None:
+        """Say where, and with what key."""
+        assert self._key is not None
+        click.echo(json.dumps({"url": url, "key": self._key.presented}))
+
+
+def _until_its_end(running: _Running, run: Callable[[], None]) -> int:
+    try:
+        run()
+    except (asyncio.CancelledError, KeyboardInterrupt):
+        return EXIT_INTERRUPTED if running.ended_by == signal.SIGINT else EXIT_ENDED
+    return 0
+
+
+@contextlib.asynccontextmanager
+async def _key_meanwhile(service: Service) -> AsyncIterator[NewKey]:
+    """A key that is good as long as this."""
+    request = requests.CreateKey(by=OWNER, label="embedded server", scopes=frozenset(Scope))
+    made = await service.access.create_key(request)
+    try:
+        yield made
+    finally:
+        await service.access.revoke_key(requests.RevokeKey(by=OWNER, key=made.key.id))
+
+
+@contextlib.contextmanager
+def _ended_with_input() -> Iterator[None]:
+    """Whoever started us holds the other end of our standard input: we end with them, however they end."""
+    loop, stdin = asyncio.get_running_loop(), sys.stdin.fileno()
+
+    def look() -> None:
+        if not os.read(stdin, 65_536):
+            loop.remove_reader(stdin)
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    try:
+        loop.add_reader(stdin, look)
+    except OSError:
+        raise click.UsageError("--embedded ends with its standard input, which must be a pipe") from None
+    try:
+        yield
+    finally:
+        loop.remove_reader(stdin)
