@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 .PHONY: help setup run test test-all check format lock bench soak proof clean
 
 help:
-	@echo "make run       set up what is missing and start a host; prints how to connect"
+	@echo "make run       set up what is missing, start server and host; prints an address, a key and a first command"
 	@echo "make test      the fast tests          make test-all  all of them"
 	@echo "make check     linter, types, format   make bench     measure against peers, write bench/RESULTS.md"
 	@echo "make soak      ten minutes of checked sessions with kernels killed at random; writes bench/SOAK.md"
@@ -23,9 +23,11 @@ run: setup
 	@scripts/run $(BIN)/workbench
 
 test: setup
+	@scripts/install-test-parts
 	@$(BIN)/python -m pytest -m "not long" tests
 
 test-all: setup
+	@scripts/install-test-parts
 	@scripts/install-vm-parts
 	@$(BIN)/python -m pytest tests
 
@@ -43,6 +45,7 @@ bench: setup
 	@$(BIN)/python -m bench.engine --write bench/RESULTS.md
 	@$(BIN)/python -m bench.kernel --write bench/RESULTS.md
 	@$(BIN)/python -m bench.state --write bench/RESULTS.md
+	@$(BIN)/python -m bench.server --write bench/RESULTS.md
 
 soak: setup
 	@$(BIN)/python -m bench.soak --minutes 10 --write bench/SOAK.md

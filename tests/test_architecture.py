@@ -13,7 +13,7 @@ SOURCE = Path(__file__).resolve().parent.parent / "src"
 WORKBENCH, GUEST = SOURCE / "workbench", SOURCE / "workbench_guest"
 INNER = {"errors", "model", "contracts"}
 MAY_IMPORT: dict[str, set[str]] = {
-    "__init__": set(),
+    "__init__": {"client", "errors"},
     "errors": set(),
     "model": {"errors"},
     "contracts": {"errors", "model"},
@@ -30,6 +30,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "host_client": {*INNER, "wire", "settings", "data_folder"},
     "doctor": {*INNER, "engines", "images", "guest_trees"},
     "testing": INNER,
+    "server": {*INNER, "core", "wire", "settings"},
+    "client": {"errors", "model", "wire"},
 }
 # The only part that knows every adapter.
 MAY_IMPORT["wiring"] = {*INNER, "core", "storage", "host_client", "data_folder", "settings"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field
+from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
 from workbench.model.access import Scope
 from workbench.model.execution import DEFAULT_LIMIT_S, MAX_CODE_BYTES, MemoryState, Outcome, PieceKind
@@ -15,8 +15,30 @@ Size = Literal["standard", "medium", "large", "xlarge"]
 Mode = Literal["await", "stream", "detach"]
 _ID = r"^[a-z0-9][a-z0-9_-]*$"
 SessionName = Annotated[str, Field(min_length=1, max_length=40, pattern=_ID, examples=["ses-5f1c0a9b7d3e"])]
-UserName = Annotated[str, Field(min_length=1, max_length=200, examples=["user_123"])]
-Seconds = Annotated[int, Field(ge=0, le=366 * 24 * 3600)]
+# Names are shown in lines and kept in stores that take no NUL.
+_LINE = r"^[^\x00-\x1f\x7f-\x9f]*$"
+_TEXT = r"^[^\x00]*$"
+UserName = Annotated[str, Field(min_length=1, max_length=200, pattern=_LINE, examples=["user_123"])]
+Line = Annotated[str, Field(max_length=200, pattern=_LINE)]
+Words = Annotated[str, Field(pattern=_TEXT)]
+Folder = Annotated[str, Field(max_length=4096, pattern=r"^/[^\x00]*$")]
+# What can surely be made, with names that fit into 255 bytes whatever their letters are.
+WorkingFolder = Annotated[
+    str, Field(max_length=1000, pattern=r"^/(home/user|mnt/files|tmp)(/[^\x00/.][^\x00/]{0,62})*/?$")
+]
+_VARIABLE = r"^[^\x00=]+$"
+VariableName = Annotated[str, Field(min_length=1, pattern=_VARIABLE)]
+
+
+def _whole(number: object) -> object:
+    """JSON has no integers: 5.0 is one as well."""
+    return int(number) if isinstance(number, float) and number.is_integer() else number
+
+
+Whole = Annotated[int, BeforeValidator(_whole)]
+# Constraints stand before the validator: behind it schemas do not know them.
+Seconds = Annotated[int, Field(ge=0, le=366 * 24 * 3600), BeforeValidator(_whole)]
+KeySeconds = Annotated[int, Field(ge=1, le=3660 * 24 * 3600), BeforeValidator(_whole)]
 
 
 class Sent(BaseModel):
@@ -47,6 +69,24 @@ class ProblemAnswer(Answered):
     error: Problem
 
 
+def _named_variables(schema: dict[str, Any]) -> None:
+    """What is checked of names, in the words that schemas have for it."""
+    schema.pop("patternProperties", None)
+    schema["propertyNames"] = {"pattern": _VARIABLE, "minLength": 1}
+    schema["additionalProperties"] = {"type": "string", "pattern": _TEXT}
+
+
+def _sandbox_or_workbench(schema: dict[str, Any]) -> None:
+    """One thing with two names, of which one may be given."""
+    names = schema["properties"]
+    names["workbench"] = {**names["sandbox"], "description": "Another name for `sandbox`."}
+    if "sandbox" in schema.get("required", ()):
+        del schema["required"]
+        schema["oneOf"] = [{"required": ["sandbox"]}, {"required": ["workbench"]}]
+    else:
+        schema["not"] = {"required": ["sandbox", "workbench"]}
+
+
 class Idle(Sent):
     """What happens when nothing happens; null is the server's setting, 0 is never."""
 
@@ -62,11 +102,18 @@ class Sandbox(Sent):
     """What the session's sandbox is like."""
 
     sandbox_size: Size = Field(default="standard", description="vCPUs and memory: 1/1, 2/2, 4/4 or 8/8 GiB.")
-    env: dict[str, str] = Field(default_factory=dict, description="Variables of everything that runs in it.")
-    start_up: str = Field(
+    env: dict[VariableName, Words] = Field(
+        default_factory=dict,
+        description="Variables of everything that runs in it.",
+        json_schema_extra=_named_variables,
+    )
+    start_up: Words = Field(
         default="", max_length=MAX_CODE_BYTES, description="Run in every new memory before its first cell."
     )
-    working_folder: str = Field(default="/home/user", max_length=4096, pattern="^/", description="Where cells start.")
+    working_folder: WorkingFolder = Field(
+        default="/home/user",
+        description="Where cells start; made if missing. In /home/user, /mnt/files or /tmp, without hidden folders.",
+    )
     snapshots: bool = Field(default=True, description="Keep its memory between cells: for undo, branches and crashes.")
     idle: Idle = Field(default_factory=Idle)
 
@@ -74,7 +121,9 @@ class Sandbox(Sent):
 class CreateSession(Sent):
     """A new session."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, populate_by_name=True, json_schema_extra=_sandbox_or_workbench
+    )
 
     user_id: UserName = Field(default="local", description="Whose session it is: your user, in your words.")
     id: SessionName | None = Field(default=None, description="Its name; chosen by the server unless given.")
@@ -97,13 +146,17 @@ class SandboxChange(Sent):
 class ChangeSession(Sent):
     """Changes of a session."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, populate_by_name=True, json_schema_extra=_sandbox_or_workbench
+    )
 
     sandbox: SandboxChange = Field(validation_alias=AliasChoices("sandbox", "workbench"))
 
 
 class _Said(Sent):
-    limit_s: float = Field(default=DEFAULT_LIMIT_S, gt=0, description="After this many seconds it is interrupted.")
+    limit_s: float = Field(
+        default=DEFAULT_LIMIT_S, gt=0, allow_inf_nan=False, description="After this many seconds it is interrupted."
+    )
     mode: Mode = Field(
         default="await",
         description=(
@@ -111,29 +164,29 @@ class _Said(Sent):
             "events as they come; `detach` answers at once, and the work goes on whoever listens."
         ),
     )
-    thought: str = Field(default="", max_length=10_000, description="Why the agent does this; kept with the cell.")
-    current_step: str = Field(default="", max_length=200, description="Where the agent is, in a word or two.")
-    current_step_metric: str = Field(default="", max_length=200, examples=["10/100 emails"])
+    thought: Words = Field(default="", max_length=10_000, description="Why the agent does this; kept with the cell.")
+    current_step: Words = Field(default="", max_length=200, description="Where the agent is, in a word or two.")
+    current_step_metric: Words = Field(default="", max_length=200, examples=["10/100 emails"])
 
 
 class RunCell(_Said):
     """Code for the session's kernel."""
 
-    code: str = Field(max_length=MAX_CODE_BYTES, examples=["import pandas as pd\npd.__version__"])
+    code: Words = Field(max_length=MAX_CODE_BYTES, examples=["import pandas as pd\npd.__version__"])
     store_history: bool = Field(default=True, description="Count it, and keep it and its value in In and Out.")
 
 
 class RunCommand(_Said):
     """A command line for bash, beside what the kernel does."""
 
-    command: str = Field(max_length=MAX_CODE_BYTES, examples=["ls -la /mnt/files"])
-    cwd: str = Field(default="/home/user", max_length=4096, pattern="^/")
+    command: Words = Field(max_length=MAX_CODE_BYTES, examples=["ls -la /mnt/files"])
+    cwd: Folder = "/home/user"
 
 
 class Undo(Sent):
     """Back over the last cells."""
 
-    cells: int = Field(default=1, ge=1, le=1000)
+    cells: Whole = Field(default=1, ge=1, le=1000)
 
 
 class Branch(Sent):
@@ -150,21 +203,21 @@ class Branch(Sent):
 class CreateToken(Sent):
     """A token for one session only."""
 
-    lifetime_s: int = Field(default=3600, ge=1, le=30 * 24 * 3600)
+    lifetime_s: Whole = Field(default=3600, ge=1, le=30 * 24 * 3600)
 
 
 class CreateKey(Sent):
     """A new key of the caller's project."""
 
-    label: str = Field(default="", max_length=200, description="What it is for, for people.")
+    label: Line = Field(default="", description="What it is for, for people.")
     scopes: list[Scope] = Field(default=[Scope.SESSIONS], min_length=1, max_length=3)
-    lifetime_s: int | None = Field(default=None, ge=1, le=3660 * 24 * 3600, description="null: it does not expire.")
+    lifetime_s: KeySeconds | None = Field(default=None, description="null: it does not expire.")
 
 
 class RotateKey(Sent):
     """A new key in place of this one."""
 
-    overlap_s: int = Field(default=24 * 3600, ge=0, le=90 * 24 * 3600, description="How long the old one stays good.")
+    overlap_s: Whole = Field(default=24 * 3600, ge=0, le=90 * 24 * 3600, description="How long the old one stays good.")
 
 
 class SnapshotState(Answered):
@@ -331,7 +384,9 @@ class CellPage(Answered):
 
 
 class Piece(Answered):
-    """The data of an event `piece`: output as it came. The event's id is the offset behind it."""
+    """The data of an event `piece`: output as it came. The event's id is the offset behind it; pieces that came at once
+    have one id together, at the last of them.
+    """
 
     kind: PieceKind
     text: str = ""
@@ -405,6 +460,7 @@ class Key(Answered):
     project: str
     label: str
     scopes: list[Scope]
+    session_id: str | None = Field(default=None, description="For tokens: the one that it is good for.")
     created_at: str
     expires_at: str | None = None
     revoked_at: str | None = None
@@ -430,6 +486,12 @@ class Token(Answered):
     token: str
     session_id: str
     expires_at: str
+
+
+class UserDeleted(Answered):
+    """What was deleted with a user."""
+
+    sessions: int = Field(description="How many there were.")
 
 
 class AuditEntry(Answered):

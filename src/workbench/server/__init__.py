@@ -1,0 +1,1 @@
+"""The doors that are reached over the network. Each translates, none decides."""

@@ -1,0 +1,134 @@
+"""The app: routes, what goes before and behind them, and the answers to everything that has no route."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+from collections.abc import AsyncIterator
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
+from starlette.responses import HTMLResponse, JSONResponse, Response
+
+from workbench import __version__
+from workbench.errors import InternalError, InvalidRequest, MethodNotAllowed, NotFound, WorkbenchError
+from workbench.server import docs, health
+from workbench.server.answers import refusal
+from workbench.server.background import keep_house
+from workbench.server.door import Door, Note
+from workbench.server.front import Front
+from workbench.server.openapi import document
+from workbench.server.questions import NotJson, refused_parameters
+from workbench.server.rest import audit, cells, keys, sessions, state, users
+from workbench.server.service import ServerOptions, Service
+
+# In the order in which they are tried: what is asked for most is found first.
+_ROUTERS = (cells.router, cells.commands, sessions.router, state.router, keys.router, users.router, audit.router,
+            health.router)  # fmt: skip
+
+
+def make_app(service: Service, options: ServerOptions) -> FastAPI:
+    """An app on the service. What it starts runs between its start-up and its shut-down; the service is not closed."""
+    door = Door(service, options)
+    app = FastAPI(
+        title="Open Workbench",
+        version=__version__,
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        lifespan=_lifespan,
+    )
+    app.state.door = door
+    for router in _ROUTERS:
+        # Not by include_router, which looks twice at every request.
+        app.router.routes.extend(router.routes)
+    _add_documents(app, options)
+    app.add_exception_handler(WorkbenchError, _refused)
+    app.add_exception_handler(NotJson, _not_json)
+    app.add_exception_handler(RequestValidationError, _bad_parameters)
+    app.add_exception_handler(HTTPException, _no_route)
+    app.add_middleware(Front, door=door)
+    return app
+
+
+@contextlib.asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    door: Door = app.state.door
+    door.kept.start(keep_house(door), "caretaker")
+    try:
+        yield
+    finally:
+        door.stopping.set()
+        await door.kept.aclose()
+
+
+def _add_documents(app: FastAPI, options: ServerOptions) -> None:
+    described = document(app, options)
+    read = docs.page(described)
+
+    async def openapi(_: Request) -> Response:
+        return JSONResponse(described)
+
+    async def shown(_: Request) -> Response:
+        return HTMLResponse(read, headers={"content-security-policy": docs.CONTENT_POLICY})
+
+    app.add_route("/openapi.json", openapi, methods=["GET"])
+    app.add_route("/docs", shown, methods=["GET"])
+
+
+def _noted(request: Request, error: WorkbenchError) -> str:
+    note: Note = request.scope["workbench.note"]
+    note.outcome = error.code
+    return note.request_id
+
+
+async def _refused(request: Request, problem: Exception) -> Response:
+    assert isinstance(problem, WorkbenchError)
+    return refusal(problem, _noted(request, problem))
+
+
+async def _not_json(request: Request, problem: Exception) -> Response:
+    error = InvalidRequest(str(problem))
+    return refusal(error, _noted(request, error), status=400)
+
+
+async def _bad_parameters(request: Request, problem: Exception) -> Response:
+    assert isinstance(problem, RequestValidationError)
+    error = refused_parameters(problem)
+    return refusal(error, _noted(request, error))
+
+
+async def _no_route(request: Request, problem: Exception) -> Response:
+    """The answer of the router to what it does not know, in our words."""
+    assert isinstance(problem, HTTPException)
+    path = request.url.path
+    if problem.status_code == 405:
+        allowed = _methods_at(request.app, path)
+        error: WorkbenchError = MethodNotAllowed(
+            f"{request.method[:20]} is not for this address, which takes {allowed}; /docs lists all", {"allow": allowed}
+        )
+        return refusal(error, _noted(request, error), headers={"allow": allowed})
+    if problem.status_code == 404:
+        error = NotFound(_no_such_address(request.app, path), {"path": path[:200]})
+    else:
+        error = InternalError("the server cannot answer this; its log has the request's id")
+    return refusal(error, _noted(request, error))
+
+
+def _routes(app: FastAPI) -> list[APIRoute]:
+    return [route for route in app.router.routes if isinstance(route, APIRoute)]
+
+
+def _methods_at(app: FastAPI, path: str) -> str:
+    """All that this address takes: the router names only those of the first route that it finds."""
+    found = {method for route in _routes(app) if route.path_regex.match(path) for method in route.methods or ()}
+    return ", ".join(sorted(found)) or "GET"
+
+
+def _no_such_address(app: FastAPI, path: str) -> str:
+    near = difflib.get_close_matches(path, {route.path for route in _routes(app)}, n=1, cutoff=0.6)
+    hint = f"did you mean {near[0]}? " if near else ""
+    return f"no such address: {path[:200]}; {hint}/docs lists all there are"

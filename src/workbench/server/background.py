@@ -1,0 +1,52 @@
+"""What the server does by itself: it finishes what killed processes left, and has the caretaker look around."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+
+from workbench.errors import WorkbenchError
+from workbench.server.door import Door
+
+_LOOK_EVERY_S = 15.0
+# So that several servers of one store do not look at the same moment.
+_JITTER = 0.2
+
+
+async def keep_house(door: Door) -> None:
+    """Until it is cancelled. A round that fails is told, and the next one comes all the same."""
+    await _round(door, _settle, "settle")
+    while True:
+        await asyncio.sleep(_LOOK_EVERY_S * random.uniform(1 - _JITTER, 1 + _JITTER))  # noqa: S311
+        await _round(door, _look, "look")
+
+
+async def _settle(door: Door) -> int:
+    settled = await door.service.caretaker.settle_pending()
+    door.log.event("info", "caretaker.settle", finished=settled.finished, pending=len(settled.pending))
+    return len(settled.problems)
+
+
+async def _look(door: Door) -> int:
+    done = await door.service.caretaker.look()
+    door.metrics.cared(done)
+    if done.frozen or done.ended:
+        door.log.event("info", "caretaker.look", frozen=done.frozen, ended=done.ended, settled=done.settled)
+    return len(done.problems)
+
+
+async def _round(door: Door, work: Callable[[Door], Awaitable[int]], what: str) -> None:
+    try:
+        problems = await work(door)
+    except WorkbenchError as problem:
+        outcome = problem.code
+        door.log.event("warning", f"caretaker.{what}", outcome=outcome)
+    except Exception as problem:  # noqa: BLE001  (a defect here must not end the house)
+        outcome = "internal_error"
+        door.log.defect(f"caretaker.{what}", problem)
+    else:
+        outcome = "problems" if problems else "ok"
+        if problems:
+            door.log.event("warning", f"caretaker.{what}", outcome=outcome, problems=problems)
+    door.metrics.look(what, outcome)

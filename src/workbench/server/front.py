@@ -1,0 +1,131 @@
+"""What every request goes through first, and every answer last: its id, its key, its body, the log and the counts."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import time
+
+from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from workbench.errors import InternalError, WorkbenchError
+from workbench.server.answers import refusal
+from workbench.server.auth import authenticated
+from workbench.server.door import Door, Note
+from workbench.server.limits import read_body
+from workbench.wire.problems import status_of
+
+# What a proxy or a client may call a request. Anything else would be foreign words in our log.
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_METHODS = frozenset({"GET", "POST", "PATCH", "PUT", "DELETE", "HEAD", "OPTIONS", "TRACE"})
+_GUARDED = "/v1/"
+# What nginx calls a client that left before the answer.
+_CLIENT_LEFT = 499
+
+
+class Front:
+    """The outermost part of the app."""
+
+    def __init__(self, app: ASGIApp, door: Door) -> None:
+        self._app = app
+        self._door = door
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """As ASGI has it."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        began = time.perf_counter()
+        headers = Headers(scope=scope)
+        note = Note(_request_id(headers))
+        scope["workbench.note"] = note
+        out = _Out(send, note.request_id)
+        try:
+            await self._pass(scope, headers, receive, out)
+        except ClientDisconnect:
+            out.status = out.status or _CLIENT_LEFT
+        except Exception as problem:  # noqa: BLE001  (whatever it is, the caller gets an answer)
+            await self._failed(scope, receive, out, problem)
+        finally:
+            self._written_down(scope, note, out.status or _CLIENT_LEFT, time.perf_counter() - began)
+
+    async def _pass(self, scope: Scope, headers: Headers, receive: Receive, out: _Out) -> None:
+        note: Note = scope["workbench.note"]
+        # BARRIER: below this address nobody gets in without a key, and no body is read of who has none; held by
+        # tests/server/test_refusals.py.
+        if scope["path"].startswith(_GUARDED):
+            note.caller = await authenticated(self._door, headers)
+        body = await read_body(headers, receive, self._door.options.max_body_bytes)
+        if body:
+            # It was checked here. FastAPI gives a body without a type to its reader as it is, and ours reads bytes.
+            scope["headers"] = [one for one in scope["headers"] if one[0] != b"content-type"]
+        await self._app(scope, _Replayed(body, receive), out)
+
+    async def _failed(self, scope: Scope, receive: Receive, out: _Out, problem: Exception) -> None:
+        note: Note = scope["workbench.note"]
+        if not isinstance(problem, WorkbenchError):
+            self._door.log.defect("defect", problem, note.request_id)
+            problem = InternalError(
+                f"the server has a defect here; tell who runs it the request id {note.request_id}, which its log has"
+            )
+        note.outcome = problem.code
+        if out.status:
+            # The headers are gone. An answer that breaks off is at least not read as a whole one.
+            raise problem
+        closing = {"connection": "close"} if status_of(problem) == 413 else {}
+        await refusal(problem, note.request_id, headers=closing)(scope, receive, out)
+
+    def _written_down(self, scope: Scope, note: Note, status: int, seconds: float) -> None:
+        route = getattr(scope.get("route"), "path", "") or "unmatched"
+        method = scope["method"] if scope["method"] in _METHODS else "other"
+        self._door.metrics.request(route, method, status, seconds)
+        caller = note.caller
+        self._door.log.event(
+            "warning" if status >= 500 else "info",
+            "request",
+            request_id=note.request_id,
+            method=method,
+            route=route,
+            status=status,
+            ms=round(seconds * 1000, 2),
+            project=caller.project if caller else None,
+            key=caller.key if caller else None,
+            session=note.session,
+            outcome=note.outcome,
+        )
+
+
+class _Out:
+    """The way to the client: every answer carries the request's id."""
+
+    def __init__(self, send: Send, request_id: str) -> None:
+        self._send = send
+        self._headers = [(b"x-request-id", request_id.encode()), (b"cache-control", b"no-store")]
+        self.status = 0
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            message["headers"] = [*message.get("headers", ()), *self._headers]
+        await self._send(message)
+
+
+class _Replayed:
+    """The way from the client, after its body was read."""
+
+    def __init__(self, body: bytes, receive: Receive) -> None:
+        self._body: bytes | None = body
+        self._receive = receive
+
+    async def __call__(self) -> Message:
+        if self._body is None:
+            return await self._receive()
+        body, self._body = self._body, None
+        return {"type": "http.request", "body": body, "more_body": False}
+
+
+def _request_id(headers: Headers) -> str:
+    given = headers.get("x-request-id", "")
+    return given if _REQUEST_ID.fullmatch(given) else f"req-{secrets.token_hex(8)}"

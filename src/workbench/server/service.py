@@ -1,0 +1,48 @@
+"""What the server is given: the service that was wired, and what it is told about itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from workbench.core.access import Access
+from workbench.core.caretaker import Caretaker
+from workbench.core.workbench import Workbench
+from workbench.model.ids import ProjectId
+from workbench.server.logs import Log
+
+
+class Service(Protocol):
+    """Every operation there is. Owned by who wired it."""
+
+    @property
+    def access(self) -> Access:
+        """Keys, tokens, and who did what."""
+        ...
+
+    @property
+    def caretaker(self) -> Caretaker:
+        """Who looks after sessions that nobody uses."""
+        ...
+
+    def workbench(self, project: ProjectId) -> Workbench:
+        """The operations on sessions of a project."""
+        ...
+
+    async def check(self) -> dict[str, str]:
+        """Whether it can work: `ok` for each part, or what is wrong with it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerOptions:
+    """What of the settings concerns the app, and what depends on where it listens."""
+
+    url: str = ""
+    """by which others reach it; empty if that is the address they asked"""
+    max_body_bytes: int = 8 * 1024 * 1024
+    cell_limit_max_s: int = 3600
+    """the longest time limit that the host grants, for the document that describes us"""
+    metrics_open: bool = False
+    """to whoever is on this machine: it listens at no other address"""
+    log: Log = field(default_factory=Log)
