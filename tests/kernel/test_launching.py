@@ -7,12 +7,13 @@ import contextlib
 import os
 
 import pytest
-from tests.kernel.place import Live, Place
+from tests.kernel.place import Live, Place, text
 
 from workbench.contracts.kernel import KernelStart
 from workbench.engines.options import EngineOptions
 from workbench.errors import KernelUnavailable
-from workbench.model.ids import KernelId
+from workbench.model.execution import Cell, PieceKind
+from workbench.model.ids import KernelId, new_cell_id
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.isolation]
 NO_FOLDER = "/proc/nowhere"
@@ -29,10 +30,27 @@ def held(options: EngineOptions, live: Live) -> tuple[int, list[str]]:
     return len(os.listdir("/proc/self/fd")), sorted(folders)
 
 
+async def without_home(live: Live) -> None:
+    """With nowhere to stand, no kernel starts there any more."""
+    await live.run("import os\nos.chmod('/home/user', 0)")
+
+
 async def test_a_kernel_that_cannot_start_says_why(place: Place) -> None:
     live = await place.live()
-    with pytest.raises(KernelUnavailable, match="nowhere"):
+    await without_home(live)
+    with pytest.raises(KernelUnavailable, match="/home/user"):
         await live.launcher.start(live.sandbox, start(1, NO_FOLDER))
+
+
+async def test_a_working_folder_that_cannot_be_used_is_told_and_costs_no_kernel(place: Place) -> None:
+    live = await place.live()
+    kernel = await live.launcher.start(live.sandbox, start(1, NO_FOLDER))
+    try:
+        events = [event async for event in kernel.execute(Cell(id=new_cell_id(), code="import os\nprint(os.getcwd())"))]
+    finally:
+        await kernel.aclose()
+    assert text(events) == "/home/user\n"
+    assert "'/proc/nowhere' cannot be used: " in text(events, PieceKind.STDERR)
 
 
 @pytest.mark.parametrize("folder", ["/home/user", NO_FOLDER])
@@ -43,6 +61,8 @@ async def test_a_start_that_is_given_up_at_any_moment_leaves_nothing(
     # What is made once, with the first, and the pool that is filled up behind us.
     await (await live.launcher.start(live.sandbox, start(1000))).aclose()
     await place.until_pooled()
+    if folder == NO_FOLDER:
+        await without_home(live)
     before = held(engine_options, live)
     for number in range(40):
         starting = asyncio.create_task(live.launcher.start(live.sandbox, start(number, folder)))

@@ -84,8 +84,8 @@ class SessionDescription:
 
     session: Session
     state: str
-    """`cold` (no sandbox), `idle`, `busy`, `frozen` (thawed by the next call), `lost` (its sandbox ended; the next call makes
-    a new one), `unreachable`, `unfinished` (a branch in the making) or `ending`"""
+    """`cold` (no sandbox), `idle`, `busy`, `frozen` (thawed by the next call), `lost` (its sandbox ended; the next call
+    makes a new one), `unreachable`, `unfinished` (a branch in the making) or `ending`"""
     detail: str = ""
     """why, for `lost` and `unreachable`"""
     execution_count: int = 0

@@ -22,10 +22,6 @@ UserName = Annotated[str, Field(min_length=1, max_length=200, pattern=_LINE, exa
 Line = Annotated[str, Field(max_length=200, pattern=_LINE)]
 Words = Annotated[str, Field(pattern=_TEXT)]
 Folder = Annotated[str, Field(max_length=4096, pattern=r"^/[^\x00]*$")]
-# What can surely be made, with names that fit into 255 bytes whatever their letters are.
-WorkingFolder = Annotated[
-    str, Field(max_length=1000, pattern=r"^/(home/user|mnt/files|tmp)(/[^\x00/.][^\x00/]{0,62})*/?$")
-]
 _VARIABLE = r"^[^\x00=]+$"
 VariableName = Annotated[str, Field(min_length=1, pattern=_VARIABLE)]
 
@@ -110,9 +106,9 @@ class Sandbox(Sent):
     start_up: Words = Field(
         default="", max_length=MAX_CODE_BYTES, description="Run in every new memory before its first cell."
     )
-    working_folder: WorkingFolder = Field(
+    working_folder: Folder = Field(
         default="/home/user",
-        description="Where cells start; made if missing. In /home/user, /mnt/files or /tmp, without hidden folders.",
+        description="Where cells start; made if missing, and /home/user if it cannot be used, which is then said.",
     )
     snapshots: bool = Field(default=True, description="Keep its memory between cells: for undo, branches and crashes.")
     idle: Idle = Field(default_factory=Idle)

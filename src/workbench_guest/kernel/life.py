@@ -198,7 +198,7 @@ class Life:
         order = json.loads(payload)
         descriptors = Descriptors(*passed)
         self._session.key = order["key"].encode()
-        self._move_into(order["working_folder"])
+        note = self._move_into(order["working_folder"])
         self._bind(descriptors)
         self._take_over_streams(descriptors)
         afterfork.refresh()
@@ -211,6 +211,8 @@ class Life:
         sys.stdout, sys.stderr = out, err
         self.kernel._stdout, self.kernel._stderr = out, err  # noqa: SLF001  as stock's constructor has it
         self._open(out, err)
+        if note:
+            err.write(note)
 
     def begin_again(self, payload: bytes, passed: Sequence[int]) -> None:
         """As `begin`, for a snapshot that was woken: whatever the agent's memory holds on to stays the same object."""
@@ -250,11 +252,16 @@ class Life:
         self._publisher.start()
         self._copier.began()
 
-    def _move_into(self, folder: str) -> None:
-        folder = _as_seen_here(folder)
-        with contextlib.suppress(OSError):
-            os.makedirs(folder, exist_ok=True)
-        os.chdir(folder)
+    def _move_into(self, folder: str) -> str:
+        """What is to be said about it: one that cannot be used is no reason to have no kernel."""
+        note = ""
+        try:
+            os.makedirs(_as_seen_here(folder), exist_ok=True)
+            os.chdir(_as_seen_here(folder))
+        except (OSError, ValueError) as problem:
+            why = getattr(problem, "strerror", None) or problem
+            note = f"[sandbox] cells start in {HOME}, as the working folder {folder!r} cannot be used: {why}\n"
+            os.chdir(_as_seen_here(HOME))
         sys.path[0:0] = [""] if "" not in sys.path else []
         sys.argv = [""]
         home = os.environ.get("HOME", "/home/user")
@@ -267,6 +274,7 @@ class Life:
         shell.init_environment()
         # The backend that was attached before the fork, for every library that looks for it.
         os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
+        return note
 
     def _take_over_streams(self, descriptors: Descriptors) -> None:
         # Where the interpreter's own last words go: read by the host, also after we are gone.

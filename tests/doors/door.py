@@ -1,0 +1,166 @@
+"""What every door offers, in values that can be compared: the same whatever it travelled through."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+# Longer than anything here takes on a machine without a free core.
+LIMIT_S = 60.0
+
+
+class Refused(Exception):
+    """A door's error, of whatever class it came: nothing ran."""
+
+    def __init__(self, code: str | None, message: str) -> None:
+        super().__init__(f"{code}: {message}")
+        self.code = code
+        """None for the command line, which has an exit code for all of them, and words"""
+        self.message = message
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """What goes along with a piece of work."""
+
+    limit_s: float = LIMIT_S
+    thought: str = ""
+    step: str = ""
+    metric: str = ""
+    idempotency_key: str = ""
+
+
+PLAIN = Said()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ran:
+    """How something that began came to its end."""
+
+    cell: str
+    outcome: str
+    stdout: str
+    stderr: str
+    results: str = ""
+    stdout_file: str | None = None
+    error: str | None = None
+    """the name of what was raised"""
+    exit_code: int | None = None
+    explanation: str
+    displays: tuple[tuple[tuple[str, str], ...], ...] = ()
+    """each as mime types with their data"""
+    epoch: int
+    state: str
+    reason: str
+    added: tuple[str, ...]
+    rebound: tuple[str, ...]
+
+    def comparable(self) -> Ran:
+        """Without the one thing that differs between two that are alike: its id."""
+        file = self.stdout_file and self.stdout_file.replace(self.cell, "CELL")
+        return replace(self, cell="CELL", stdout_file=file, stdout=self.stdout.replace(self.cell, "CELL"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Described:
+    """A session as it is."""
+
+    state: str
+    epoch: int
+    size: str
+    parent: str | None
+    running: bool
+    """a cell runs in it"""
+    step: str
+    metric: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Past:
+    """One of a session's history."""
+
+    kind: str
+    code: str
+    thought: str
+    status: str
+    outcome: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    """A variable."""
+
+    name: str
+    type: str
+    preview: str
+
+
+class Door(Protocol):
+    """One way to a workbench. Every method raises `Refused` if nothing was done. Calls may be made from any thread."""
+
+    name: str
+    makes_what_it_runs_in: bool
+    """a session that is not there is made by running something in it"""
+
+    def create(self, session: str, size: str = "standard") -> Described:
+        """A new session."""
+        ...
+
+    def describe(self, session: str) -> Described:
+        """How it is."""
+        ...
+
+    def run(self, session: str, code: str, said: Said = PLAIN) -> Ran:
+        """A cell, to its end."""
+        ...
+
+    def bash(self, session: str, command: str, said: Said = PLAIN) -> Ran:
+        """A command, to its end."""
+        ...
+
+    def variables(self, session: str) -> tuple[Named, ...]:
+        """Of its memory."""
+        ...
+
+    def interrupt(self, session: str) -> None:
+        """What runs."""
+        ...
+
+    def restart(self, session: str) -> Described:
+        """A new memory."""
+        ...
+
+    def undo(self, session: str, cells: int = 1) -> Described:
+        """The memory of before."""
+        ...
+
+    def branch(self, session: str, name: str) -> Described:
+        """A second one with the same memory."""
+        ...
+
+    def resize(self, session: str, size: str) -> Described:
+        """Another tier."""
+        ...
+
+    def history(self, session: str) -> tuple[Past, ...]:
+        """What was run in it, oldest first."""
+        ...
+
+    def delete(self, session: str) -> None:
+        """End it, and drop it."""
+        ...
+
+
+def refusal(call: Callable[[], object]) -> Refused:
+    """What a call is refused with."""
+    try:
+        got = call()
+    except Refused as refused:
+        return refused
+    raise AssertionError(f"not refused: {got}")
+
+
+def displays_of(displays: list[dict[str, Any]]) -> tuple[tuple[tuple[str, str], ...], ...]:
+    """From JSON."""
+    return tuple(tuple(sorted(one["data"].items())) for one in displays)
