@@ -8,13 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
-import pytest
 from tests.host.conftest import settings
 from tests.host.support import eventually, output_of, workbench
 
 from workbench.settings import Settings
 
-pytestmark = pytest.mark.isolation
 __all__ = ["settings"]
 
 SLOW = """

@@ -11,7 +11,6 @@ from tests.host.support import output_of, workbench
 
 from workbench.settings import Settings
 
-pytestmark = pytest.mark.isolation
 __all__ = ["settings"]
 
 

@@ -75,6 +75,28 @@ def test_a_server_whose_input_ends_while_the_host_starts_leaves_nothing(settings
     assert host_pids(settings) == []
 
 
+def test_a_data_folder_that_is_kept_is_not_removed_as_one_that_a_killed_server_left(settings: Settings) -> None:
+    settings.data_dir.mkdir()
+    (settings.data_dir / "mine").write_text("kept")
+    code, out, err = output_of(workbench(settings, "host", "stop", "--and-remove"))
+    assert (code, out) == (125, "")
+    assert "not a temporary data folder" in err
+    assert (settings.data_dir / "mine").read_text() == "kept"
+
+
+def test_a_host_whose_server_is_gone_before_it_starts_does_not_start(settings: Settings) -> None:
+    gone = subprocess.Popen(["true"])
+    gone.wait(WAIT_S)
+    done = subprocess.run(
+        [sys.executable, "-m", "workbench", "host", "run"],
+        env={**os.environ, **settings.host_env(), "OPEN_WORKBENCH_HOST_ENDS_WITH": f"{gone.pid}:1"},
+        timeout=WAIT_S,
+        check=False,
+    )
+    assert done.returncode == 128 + signal.SIGTERM
+    assert not settings.data_dir.exists()
+
+
 def test_a_second_server_at_the_same_port_is_told_which_setting_to_change(settings: Settings) -> None:
     with serving(settings) as server:
         port = server.url.rpartition(":")[2]
@@ -92,6 +114,7 @@ def test_a_second_server_at_the_same_port_is_told_which_setting_to_change(settin
         (("--public-url", "example.com"), 125, "like https://"),
         (("--embedded", "--port", "1"), 2, "takes no other option"),
         (("--temporary",), 2, "--embedded"),
+        (("--embedded", "--temporary", "--data-dir", "/usr"), 2, "must be an empty folder"),
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_starts(

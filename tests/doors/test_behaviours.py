@@ -9,7 +9,7 @@ import pytest
 from tests.doors.door import Door, Refused, Said, refusal
 from tests.host.support import eventually
 
-pytestmark = [pytest.mark.isolation, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.timeout(180)
 
 SLEEP = "import time\nprint('asleep', flush=True)\ntime.sleep(600)"
 

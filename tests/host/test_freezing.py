@@ -125,10 +125,11 @@ async def test_the_next_cell_finds_everything(shared_host: HostConnection) -> No
 async def test_whatever_needs_the_sandbox_thaws_it(shared_host: HostConnection) -> None:
     sandbox = await frozen_kernel(shared_host)
     assert (await command(shared_host, sandbox, "echo here")).stdout.text == "here\n"
-    about_it: list[tuple[kernels.AnyKernelRequest | wire.ChangeTier, type[Value]]] = [
+    about_it: list[tuple[wire.AnyRequest, type[Value]]] = [
         (kernels.ListVariables(sandbox=sandbox, kernel=KERNEL), kernels.VariableList),
         (kernels.UndoCells(sandbox=sandbox, kernel=KERNEL), kernels.UndoReport),
         (kernels.InterruptKernel(sandbox=sandbox, kernel=KERNEL), wire.Done),
+        (wire.ThawSandbox(sandbox=sandbox), wire.Done),
         (kernels.SetSnapshots(sandbox=sandbox, kernel=KERNEL, on=False), wire.Done),
         (wire.ChangeTier(sandbox=sandbox, tier="medium"), wire.SandboxReport),
         (kernels.StartKernel(sandbox=sandbox, kernel="second", epoch=1), kernels.KernelReport),
@@ -202,7 +203,7 @@ async def test_a_sandbox_in_use_is_not_frozen(shared_host: HostConnection) -> No
     await shared_host.ask(kernels.WaitCell(sandbox=sandbox, cell=detached.cell, wait_s=WAIT_S), kernels.CellReport)
     await until_frozen(shared_host, sandbox)
     await shared_host.ask(kernels.AttachKernel(sandbox=sandbox, kernel=KERNEL), kernels.AttachReport)
-    assert not await freeze(shared_host, sandbox), "a notebook may ask at any moment"
+    assert not await freeze(shared_host, sandbox), "a notebook was let in just now"
 
 
 async def test_a_plain_process_keeps_its_sandbox_thawed_until_it_ends(shared_host: HostConnection) -> None:

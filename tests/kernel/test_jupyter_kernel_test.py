@@ -12,7 +12,6 @@ from tests.host.support import output_of, workbench
 
 from workbench.settings import Settings
 
-pytestmark = pytest.mark.isolation
 __all__ = ["shared_settings"]
 _SHOW = "from IPython.display import HTML, display; display(HTML('<b>test</b>'))"
 

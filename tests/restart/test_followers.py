@@ -17,7 +17,7 @@ from tests.restart.work import Place, asked, ended, events_of, new_session, over
 
 from workbench import AsyncWorkbench
 
-pytestmark = [pytest.mark.isolation, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.timeout(240)
 
 # Long enough that kills fall into it, with pieces of every size; the test ends it.
 CHATTER = """

@@ -18,7 +18,7 @@ from tests.restart.work import Place, new_session, run
 from workbench.host_client.find import connect_or_start
 from workbench.wire import host as wire
 
-pytestmark = [pytest.mark.isolation, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.long, pytest.mark.timeout(300)]
 
 # Seconds after the request was sent: from before it is read to about its end.
 MOMENTS = (0.0, 0.015, 0.04, 0.1)

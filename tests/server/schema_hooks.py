@@ -27,6 +27,10 @@ def before_call(context: Any, case: schemathesis.Case[Any], kwargs: dict[str, An
         return
     if case.meta is None:
         return
+    if "-02-29T" in str((case.query or {}).get("before", "")):
+        # Not every year has one.
+        assert case.query is not None
+        case.query["before"] = "2028-02-29T00:00:00Z"
     if isinstance(case.body, dict) and not case.meta.is_negative_at(ParameterLocation.BODY):
         _make_true(case.body)
     if case.meta.phase.name == "stateful" or case.meta.is_negative_at(ParameterLocation.PATH):

@@ -16,8 +16,6 @@ from tests.server.running import Running, make_key, problem_of
 
 from workbench.model.access import Scope
 
-pytestmark = pytest.mark.isolation
-
 
 def refused(answer: httpx2.Response, status: int, code: str, *words: str) -> dict[str, Any]:
     problem = problem_of(answer)
@@ -136,7 +134,7 @@ def test_a_token_reaches_its_own_session_and_no_other(
     ("method", "path"),
     [("GET", "/v1/sessions"), ("POST", "/v1/sessions"), ("GET", "/v1/keys"), ("POST", "/v1/keys"), ("GET", "/v1/audit"),
      ("POST", "/v1/sessions/SESSION/tokens"), ("POST", "/v1/sessions/SESSION/branch"),
-     ("PATCH", "/v1/sessions/SESSION"), ("DELETE", "/v1/users/tester")],
+     ("PATCH", "/v1/sessions/SESSION"), ("DELETE", "/v1/sessions/SESSION"), ("DELETE", "/v1/users/tester")],
 )  # fmt: skip
 def test_a_token_can_do_nothing_beyond_its_session(
     server: Running, session: str, token: str, method: str, path: str
@@ -145,6 +143,22 @@ def test_a_token_can_do_nothing_beyond_its_session(
     with server.client(token) as holder:
         answer = holder.request(method, path.replace("SESSION", session), json=body)
         refused(answer, 403, "denied", "token", "use a key of the project")
+
+
+def test_a_token_that_was_revoked_reads_no_further(
+    server: Running, client: httpx2.Client, session: str, token: str
+) -> None:
+    code = "import time\nfor n in range(600):\n    print(n, flush=True)\n    time.sleep(0.1)"
+    place = client.post(f"/v1/sessions/{session}/cells", json={"code": code, "mode": "detach"}).headers["location"]
+    with server.client(token) as holder, holder.stream("GET", f"{place}/events") as stream:
+        lines = stream.iter_lines()
+        next(lines)
+        assert client.delete(f"/v1/keys/{token.split('_')[1]}").status_code == 200
+        began = time.monotonic()
+        last = [line for line in lines if line][-1]
+        assert last.startswith(": unauthenticated")
+        assert time.monotonic() - began < 25
+    client.post(f"{place}/stop")
 
 
 def test_a_token_that_revoked_itself_is_no_more_good(server: Running, session: str, token: str) -> None:

@@ -17,13 +17,12 @@ from typing import Any
 import httpx2
 import pytest
 from tests.host.support import eventually
-from tests.server.running import Running, events_of, running
+from tests.server.running import Running, events_of, problem_of, running
 
 from workbench.errors import InvalidSetting
-from workbench.server.serve import check_address, is_loopback, local_url, run_server, tls_context
+from workbench.server.addresses import is_loopback
+from workbench.server.serve import check_address, local_url, run_server, tls_context
 from workbench.settings import Settings
-
-pytestmark = pytest.mark.isolation
 
 COUNT = (
     "import time\nfor n in range(1000):\n    print(n, flush=True)\n    time.sleep(0.1)\n    if n == {}: break\n'end'"
@@ -177,6 +176,30 @@ def test_an_awaited_cell_that_outlasts_a_stop_is_answered_as_pending(own: Runnin
     with running(own.settings) as again, again.client() as client:
         ended = client.get(f"/v1/sessions/mine/cells/{cell['id']}", params={"wait_s": "30"}).json()
         assert ended["result"]["results"]["text"] == "'late'"
+        _deleted(client)
+
+
+def test_who_waits_when_the_server_stops_is_answered_in_our_words(own: Running) -> None:
+    with own.client() as client, own.client() as other, concurrent.futures.ThreadPoolExecutor() as pool:
+        place = _detach(client, "import time; time.sleep(25); 'late'")
+        waiting = pool.submit(client.get, place, params={"wait_s": "60"})
+        # What makes a session at once, with start-up code that outlasts the stop, has no answer to give.
+        body = {"id": "slow", "eager": True, "sandbox": {"start_up": "import time; time.sleep(40)"}}
+        making = pool.submit(other.post, "/v1/sessions", json=body)
+        time.sleep(2)
+        began = time.monotonic()
+        own.process.send_signal(signal.SIGTERM)
+        answer = waiting.result(30)
+        assert time.monotonic() - began < 5
+        assert (answer.status_code, answer.json()["status"]) == (200, "pending")
+        made = making.result(30)
+    assert (made.status_code, problem_of(made)["code"]) == (503, "server_unavailable")
+    assert "whether this was done is not known" in made.text
+    assert made.headers["x-should-retry"] == "false"
+    assert own.process.wait(30) == 0
+    with running(own.settings) as again, again.client() as client:
+        assert client.get(place, params={"wait_s": "60"}).json()["result"]["results"]["text"] == "'late'"
+        client.delete("/v1/sessions/slow")
         _deleted(client)
 
 

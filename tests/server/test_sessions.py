@@ -6,12 +6,9 @@ import secrets
 
 import httpx2
 import nbformat
-import pytest
 from tests.server.running import Running, make_key, problem_of
 
 from workbench.model.access import Scope
-
-pytestmark = pytest.mark.isolation
 
 
 def run(client: httpx2.Client, session: str, code: str, **more: object) -> httpx2.Response:

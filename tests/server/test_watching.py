@@ -12,9 +12,9 @@ from tests.host.support import eventually
 from tests.server.running import Running, make_key, problem_of, running
 
 from workbench.model.access import Scope
+from workbench.server.logs import Log
+from workbench.server.serve import _options
 from workbench.settings import Settings
-
-pytestmark = pytest.mark.isolation
 
 
 def test_health_and_readiness_need_no_key(server: Running) -> None:
@@ -64,6 +64,14 @@ def test_metrics_need_an_admin_as_soon_as_others_can_ask(server: Running) -> Non
         assert some.get("/metrics", headers=behind_a_proxy).status_code == 403
     with server.client() as admin:
         assert admin.get("/metrics", headers=behind_a_proxy).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "known", [{"public_url": "https://workbench.example.com"}, {"trusted_proxies": "127.0.0.1"}, {"listen_host": "::"}]
+)
+def test_metrics_are_closed_as_soon_as_others_are_expected(settings: Settings, known: dict[str, str]) -> None:
+    assert _options(settings, "", Log()).metrics_open
+    assert not _options(replace(settings, **known), "", Log()).metrics_open  # type: ignore[arg-type]
 
 
 def test_metrics_of_a_server_that_others_reach_need_an_admin(settings: Settings) -> None:

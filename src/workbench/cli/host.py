@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
+import os
+import signal
 import sys
 import time
+from collections.abc import Callable
+from pathlib import Path
 
 import click
 import msgspec
 
+from workbench.cli.host_beside import end_with
+from workbench.cli.outcome import EXIT_ENDED
+from workbench.cli.temporary_data import check_temporary, is_temporary
 from workbench.data_folder import DataFolder
-from workbench.errors import HostUnavailable, NotFound
-from workbench.host_client.find import all_hosts
+from workbench.errors import Conflict, HostUnavailable, NotFound
+from workbench.guest_trees import remove_tree
+from workbench.host_client.find import ENDS_WITH, all_hosts
 from workbench.model.tier import TIERS
 from workbench.settings import Settings
 from workbench.wire import host as wire
@@ -33,7 +42,26 @@ def run(settings: Settings) -> None:
     # Imported here: the other commands need neither engines nor images.
     from workbench.host.main import main
 
-    sys.exit(main(settings, lambda line: click.echo(line, err=line.startswith("error"))))
+    def serve() -> int:
+        return main(settings, lambda line: click.echo(line, err=line.startswith("error")))
+
+    server = os.environ.pop(ENDS_WITH, None)
+    sys.exit(serve() if server is None else _beside(server, serve, settings.data_dir))
+
+
+def _beside(server: str, serve: Callable[[], int], data: Path) -> int:
+    """Serve until the server is gone as well, and then leave as little as it would have left."""
+    # Looked at now: whoever started the server may be removing the folder when we come to it.
+    temporary = is_temporary(data)
+    # Until the host has its own handler.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(EXIT_ENDED))
+    gone = end_with(server)
+    try:
+        return EXIT_ENDED if gone.is_set() else serve()
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        if temporary and gone.is_set():
+            remove_tree(data)
 
 
 @host.command()
@@ -105,9 +133,13 @@ async def _ask_holder(settings: Settings, sandbox: str, request: wire.AnyRequest
 
 @host.command()
 @click.option("--drain", is_flag=True, help="Take no new sandboxes, and leave with the last one.")
+@click.option("--and-remove", is_flag=True, hidden=True, help="For what a server that was killed left behind.")
 @click.pass_obj
-def stop(settings: Settings, drain: bool) -> None:
+def stop(settings: Settings, drain: bool, and_remove: bool) -> None:
     """End all hosts of this data folder and every sandbox in them."""
+    if and_remove:
+        asyncio.run(_remove(settings))
+        return
     asyncio.run(_stop(settings, drain))
 
 
@@ -121,6 +153,22 @@ async def _stop(settings: Settings, drain: bool) -> None:
             click.echo(f"host {connection.greeting.host} {'drains' if drain else 'stops'}")
     if not drain:
         await _until_gone(settings)
+
+
+async def _remove(settings: Settings) -> None:
+    """End what runs in a temporary data folder, sweep up behind what was killed, and remove the folder."""
+    from workbench.host.sweep import sweep_all
+
+    check_temporary(settings.data_dir)
+    for connection in await all_hosts(settings):
+        async with connection:
+            # It may be about to leave by itself.
+            with contextlib.suppress(HostUnavailable):
+                await connection.ask(wire.Stop(), wire.Done)
+    sweep_all(DataFolder(settings.data_dir))
+    await _until_gone(settings)
+    if not remove_tree(settings.data_dir):
+        raise Conflict(f"some of {settings.data_dir} could not be removed")
 
 
 async def _until_gone(settings: Settings) -> None:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
+import select
+import signal
+import threading
 import time
 from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
 
 from workbench.data_folder import DataFolder
 from workbench.errors import HostUnavailable
-from workbench.host_client.find import all_hosts, connect, connect_or_start
+from workbench.host_client.find import ENDS_WITH, all_hosts, connect, connect_or_start
 from workbench.settings import Settings
 from workbench.wire import host as wire
 
@@ -74,3 +79,42 @@ async def _stop_all_but(spared: set[str], settings: Settings) -> None:
         if time.monotonic() > deadline:
             raise HostUnavailable(f"the host has not left after {_STOP_S:.0f} s; see {settings.data_dir}/host.log")
         await asyncio.sleep(_LOOK_S)
+
+
+def ending_with_us(environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment for hosts that are to end by themselves when this process does, however it ends."""
+    return {**environ, ENDS_WITH: f"{os.getpid()}:{_start_time(os.getpid())}"}
+
+
+def end_with(process: str) -> threading.Event:
+    """Have this process get SIGTERM when another is gone; the event tells that it is, perhaps already."""
+    gone = threading.Event()
+    pid, _, started = process.partition(":")
+    try:
+        watched = os.pidfd_open(int(pid))
+    except ProcessLookupError:
+        gone.set()
+        return gone
+    if _start_time(int(pid)) != started:
+        # Its number is another's by now.
+        os.close(watched)
+        gone.set()
+        return gone
+
+    def watch() -> None:
+        poll = select.poll()
+        poll.register(watched, select.POLLIN)
+        poll.poll()
+        gone.set()
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=watch, name="watching the server", daemon=True).start()
+    return gone
+
+
+def _start_time(pid: int) -> str:
+    """Tells it from another process that has its number later."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()[19]
+    except (OSError, IndexError):
+        return ""

@@ -24,6 +24,7 @@ from workbench.settings import PREFIX, Settings
 @click.option("--embedded", is_flag=True, help="For programs: one line of JSON, and the end when standard input ends.")
 @click.option("--data-dir", type=click.Path(), help="With --embedded: another data folder, with the usual images.")
 @click.option("--temporary", is_flag=True, help="With --embedded: a data folder of its own, removed at the end.")
+@click.option("--end-with", "program", type=int, hidden=True, help="With --embedded: a pidfd, inherited.")
 @click.pass_obj
 def serve(
     settings: Settings,
@@ -37,6 +38,7 @@ def serve(
     embedded: bool,
     data_dir: str | None,
     temporary: bool,
+    program: int | None,
 ) -> None:
     """Run the server in the foreground. Options go before settings.
 
@@ -61,11 +63,12 @@ def serve(
         settings = replace(
             settings, listen_host="127.0.0.1", listen_port=0, public_url="", tls_cert="", tls_key="", trusted_proxies=""
         )
-        if data_dir is not None:
-            settings = replace(settings, data_dir=Path(data_dir).absolute())
-        with temporary_data(settings) if temporary else contextlib.nullcontext(settings) as settings:
-            sys.exit(serving.serve_embedded(settings))
-    if data_dir is not None or temporary:
+        folder = Path(data_dir).absolute() if data_dir is not None else None
+        if folder is not None:
+            settings = replace(settings, data_dir=folder)
+        with temporary_data(settings, folder) if temporary else contextlib.nullcontext(settings) as settings:
+            sys.exit(serving.serve_embedded(settings, program))
+    if data_dir is not None or temporary or program is not None:
         raise click.UsageError(f"--data-dir and --temporary are for --embedded; set {PREFIX}DATA_DIR instead")
     chosen = {PREFIX + name.upper(): value for name, value in given.items() if value is not None}
     settings = Settings.from_env(settings.to_env() | chosen)

@@ -14,7 +14,7 @@ from dataclasses import replace
 import click
 
 from workbench.cli.asking import OWNER
-from workbench.cli.host_beside import host_beside
+from workbench.cli.host_beside import ending_with_us, host_beside
 from workbench.cli.outcome import EXIT_ENDED, EXIT_INTERRUPTED
 from workbench.cli.printing import notice
 from workbench.cli.welcome import welcome
@@ -28,6 +28,8 @@ from workbench.settings import Settings
 from workbench.wiring import Service, open_service
 
 _ENDS = (signal.SIGINT, signal.SIGTERM)
+# As Ctrl-D at a terminal.
+_GOODBYE = b"\x04"
 
 
 def serve_in_foreground(settings: Settings, *, with_host: bool) -> int:
@@ -38,13 +40,13 @@ def serve_in_foreground(settings: Settings, *, with_host: bool) -> int:
     return _until_its_end(running, lambda: run_server(running.opened, settings, started=running.started))
 
 
-def serve_embedded(settings: Settings) -> int:
-    """Until standard input ends, or a signal; the exit code."""
+def serve_embedded(settings: Settings, program: int | None = None) -> int:
+    """Until standard input ends, or a signal, or the process of the pidfd `program` does; the exit code."""
     if settings.log_level == "info":
         # Whoever brings a server along in a notebook wants no line for each of its requests.
         settings = replace(settings, log_level="warning")
     _have_image(settings)
-    running = _Embedded(settings)
+    running = _Embedded(settings, program)
     return _until_its_end(running, lambda: run_server(running.opened, settings, started=running.started))
 
 
@@ -128,17 +130,20 @@ class _Foreground(_Running):
 class _Embedded(_Running):
     """For programs."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, program: int | None) -> None:
         super().__init__(settings)
+        self._program = program
         self._key: NewKey | None = None
 
     @contextlib.asynccontextmanager
     async def opened(self) -> AsyncIterator[Service]:
         """The service, with a host and a key that are there as long as this."""
-        with self._signals(), _ended_with_input():
+        # Nobody else is there to end the host, should we be killed.
+        environ = ending_with_us(os.environ)
+        with self._signals(), _ended_with_program(self._program):
             async with (
-                host_beside(self._settings, os.environ),
-                open_service(self._settings, os.environ) as service,
+                host_beside(self._settings, environ),
+                open_service(self._settings, environ) as service,
                 _key_meanwhile(service) as self._key,
             ):
                 try:
@@ -172,20 +177,35 @@ async def _key_meanwhile(service: Service) -> AsyncIterator[NewKey]:
 
 
 @contextlib.contextmanager
-def _ended_with_input() -> Iterator[None]:
-    """Whoever started us holds the other end of our standard input: we end with them, however they end."""
+def _ended_with_program(program: int | None) -> Iterator[None]:
+    """Whoever started us holds the other end of our standard input: we end with them, however they end.
+
+    So do the children that they forked, which may outlive them. Hence they may say goodbye there, and a pidfd of
+    theirs tells of their own end if they could not.
+    """
     loop, stdin = asyncio.get_running_loop(), sys.stdin.fileno()
 
+    def end() -> None:
+        loop.remove_reader(stdin)
+        if program is not None:
+            loop.remove_reader(program)
+        os.kill(os.getpid(), signal.SIGTERM)
+
     def look() -> None:
-        if not os.read(stdin, 65_536):
-            loop.remove_reader(stdin)
-            os.kill(os.getpid(), signal.SIGTERM)
+        said = os.read(stdin, 65_536)
+        if not said or _GOODBYE in said:
+            end()
 
     try:
         loop.add_reader(stdin, look)
     except OSError:
         raise click.UsageError("--embedded ends with its standard input, which must be a pipe") from None
     try:
+        if program is not None:
+            os.set_inheritable(program, False)
+            loop.add_reader(program, end)
         yield
     finally:
         loop.remove_reader(stdin)
+        if program is not None:
+            loop.remove_reader(program)

@@ -20,7 +20,7 @@ _AWAY = frozenset({502, 503, 504})
 
 
 def is_away(status: int, body: bytes) -> bool:
-    """Whether nobody took the request, as during a restart: the same one may be sent again.
+    """Whether nobody took the request, or the server left before it had an answer, as during a restart.
 
     A refusal of the server's own is an answer, even one that says that something else is unavailable.
     """

@@ -11,6 +11,7 @@ import httpx2
 
 from workbench.client._answers import unreachable
 from workbench.client._requests import Request
+from workbench.errors import ServerUnavailable
 
 # Long enough that a server on the same machine is not drowned, short enough that a restart is hardly felt.
 _FIRST_S = 0.1
@@ -31,6 +32,8 @@ class Connection:
     """how long a server that went away is waited for"""
     reached: bool = False
     """it has answered before: one that is away will be back, one that never answered is a wrong address"""
+    lost: Callable[[], str] = str
+    """for a server of this program's own: that it has ended, and what to do; empty while it runs"""
 
 
 @dataclass(slots=True)
@@ -56,17 +59,24 @@ class Attempts:
             ServerUnavailable: it may not be sent again, or has been for long enough.
         """
         nothing_sent = isinstance(problem, _NOTHING_SENT)
+        perhaps_done = self.request.method != "GET" and not nothing_sent
+        if words := self.connection.lost():
+            # It will not be back.
+            words += "; whether this request was done is not known" if perhaps_done else ""
+            raise ServerUnavailable(words, {"server": self.connection.server}) from _cause(problem)
         hopeless = isinstance(problem, _HOPELESS) or (nothing_sent and not self.connection.reached)
         moment = self.now()
         if self._lost_at is None:
             self._lost_at = moment
         waited_s = moment - self._lost_at
         if hopeless or not (self.request.again or nothing_sent) or waited_s >= self.connection.retry_for_s:
-            cause = problem if isinstance(problem, Exception) else None
             why = str(problem) or type(problem).__name__
-            perhaps_done = self.request.method != "GET" and not nothing_sent
-            raise unreachable(self.connection.server, why, perhaps_done=perhaps_done) from cause
+            raise unreachable(self.connection.server, why, perhaps_done=perhaps_done) from _cause(problem)
         # Spread, so that the clients of a server that comes back do not all come at once.
         pause = self._step_s * (0.5 + self.spread() / 2)
         self._step_s = min(2 * self._step_s, _LONGEST_S)
         return pause
+
+
+def _cause(problem: Exception | str) -> Exception | None:
+    return problem if isinstance(problem, Exception) else None

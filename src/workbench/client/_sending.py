@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import NoReturn, TypeVar
 
@@ -85,6 +85,10 @@ class Sender:
             base_url=target.url, headers=target.headers(), limits=_LIMITS, trust_env=target.through_proxy
         )
 
+    def watch(self, lost: Callable[[], str]) -> None:
+        """For a server of this program's own: what tells that it has ended."""
+        self._connection.lost = lost
+
     def close(self) -> None:
         """Its connections."""
         self._http.close()
@@ -134,6 +138,10 @@ class AsyncSender:
         self._http = httpx2.AsyncClient(
             base_url=target.url, headers=target.headers(), limits=_LIMITS, trust_env=target.through_proxy
         )
+
+    def watch(self, lost: Callable[[], str]) -> None:
+        """For a server of this program's own: what tells that it has ended."""
+        self._connection.lost = lost
 
     async def close(self) -> None:
         """Its connections."""

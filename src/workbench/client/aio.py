@@ -77,6 +77,7 @@ class AsyncWorkbench:
             await asyncio.to_thread(server.close)
             raise
         bench._server = server
+        bench._sender.watch(server.lost)
         return bench
 
     async def create(

@@ -82,6 +82,7 @@ class Workbench:
             server.close()
             raise
         bench._server = server
+        bench._sender.watch(server.lost)
         atexit.register(bench.close)
         return bench
 

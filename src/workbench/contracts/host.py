@@ -57,6 +57,8 @@ class SandboxState:
     """why it ended, if it has"""
     frozen: bool = False
     """nothing in it runs until something is asked of it"""
+    attached_idle_s: float | None = None
+    """since an attached Jupyter client last asked for something, or its door was opened; None if it never was"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,10 +183,15 @@ class SandboxHost(Protocol):
     async def freeze_sandbox(self, sandbox: SandboxId) -> bool:
         """Let nothing in it run until something is asked of it again. *Again.*
 
-        False, and nothing happens, while a cell or a command waits or runs in it, a Jupyter client is attached, or the
-        machine cannot do this. Looking at it (`describe_*`, `measure`, `list_processes`, outputs of what has ended)
-        does not thaw it; everything else does, before it is done.
+        False, and nothing happens, while a cell or a command waits or runs in it, an attached Jupyter client asked for
+        something a moment ago, or the machine cannot do this. Looking at it (`describe_*`, `measure`, `list_processes`,
+        outputs of what has ended) does not thaw it; everything else does, before it is done, and so does whatever a
+        Jupyter client asks.
         """
+        ...
+
+    async def thaw_sandbox(self, sandbox: SandboxId) -> None:
+        """Let it run again; nothing happens if it does. *Again.*"""
         ...
 
     async def change_tier(self, sandbox: SandboxId, tier: Tier) -> None:
@@ -243,8 +250,8 @@ class SandboxHost(Protocol):
         """Files and variables into another sandbox with a fresh kernel. Waits a bounded time for its turn."""
         ...
 
-    async def interrupt_kernel(self, at: KernelAddress) -> None:
-        """Interrupt what runs."""
+    async def interrupt_kernel(self, at: KernelAddress, cell: CellId | None = None) -> None:
+        """Interrupt what runs; with `cell` only if it is that one, which is looked at and done in one step."""
         ...
 
     async def list_variables(self, at: KernelAddress, most: int) -> tuple[Variable, ...]:
@@ -331,7 +338,7 @@ def answer_lost(problem: WorkbenchError) -> bool:
 
 
 def dropped(cell: CellId) -> dict[str, str]:
-    """The context of a `NotFound` about a cell that ended, and of which nothing is kept any more."""
+    """The context of a `NotFound`, or of a `Conflict` about sending it again, for a cell that ended and was dropped."""
     return {"cell": cell, _DROPPED: "yes"}
 
 

@@ -85,6 +85,8 @@ class Finished:
 KernelEvent = Began | Piece | Finished
 Turn = Callable[[str], AbstractAsyncContextManager[None]]
 """Given the first line of what an attached notebook wants to run: its body is that cell's turn among the others."""
+Visit = Callable[[], AbstractAsyncContextManager[None] | None]
+"""Told of everything that an attached notebook asks; what it gives, if anything, is held while that is passed on."""
 
 
 class KernelGone(Exception):
@@ -148,7 +150,7 @@ class Kernel(Protocol):
         """SIGINT to the kernel and everything it started in its own group. Nothing happens when it has ended."""
         ...
 
-    async def attach(self, turn: Turn) -> AttachPoint:
+    async def attach(self, turn: Turn, visit: Visit | None = None) -> AttachPoint:
         """Open the door for notebooks, or give the one that is open. What they run waits for its `turn`."""
         ...
 

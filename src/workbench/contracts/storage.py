@@ -122,7 +122,9 @@ class CellPageRequest:
 
 
 class CellStore(Protocol):
-    """Cells and commands of sessions."""
+    """Cells and commands of sessions. One whose record cannot be read any more is told as such, and keeps nobody from
+    the others.
+    """
 
     async def add(self, record: CellRecord) -> CellRecord | None:
         """Keep it. If its session has one with the same id, or the same idempotency key if it has one, that one is
@@ -153,13 +155,18 @@ class CellStore(Protocol):
         end: CellResult | CommandResult | Problem,
         *,
         sandbox: SandboxId | None = None,
+        free_key: bool = False,
     ) -> CellRecord | None:
         """Write its end, with a result `ended` and with a problem `failed`, if it is pending; the record as it then is.
 
         The first end that is written stays. With a `sandbox` it is written only while that is the record's: who
-        concludes from the end of one sandbox must not end a cell that was sent to another meanwhile. None if the cell
-        is gone with its session.
+        concludes from the end of one sandbox must not end a cell that was sent to another meanwhile. With `free_key`
+        its idempotency key is free for another from then on. None if the cell is gone with its session.
         """
+        ...
+
+    async def pending_in(self, sandbox: SandboxId) -> tuple[CellRecord, ...]:
+        """Those without an end that were sent to it, of all sessions in it."""
         ...
 
     async def list(self, request: CellPageRequest) -> tuple[CellRecord, ...]:
@@ -185,6 +192,10 @@ class KeyStore(Protocol):
             NotFound: it is a token, and there is no such session.
             Conflict: there is one of that name.
         """
+        ...
+
+    async def add_first(self, key: Key) -> bool:
+        """Keep it if there is no other, be it good or not; tokens do not count. One step, among all processes."""
         ...
 
     async def get(self, key: KeyId) -> Key:
@@ -215,7 +226,7 @@ class AuditStore(Protocol):
     """Who did what."""
 
     async def add(self, entry: AuditEntry) -> None:
-        """Keep it."""
+        """Keep it; one about a session that names no user with that of the session, if there is one."""
         ...
 
     async def list(self, project: ProjectId, *, before: str = "", limit: int = 100) -> tuple[AuditEntry, ...]:
@@ -228,6 +239,14 @@ class Housekeeping(Protocol):
 
     async def begun(self, after: SessionId | None, limit: int) -> tuple[Session, ...]:
         """Sessions that have begun and are not being deleted, of all projects, by name."""
+        ...
+
+    async def left_over(self, before: str, after: SessionId | None, limit: int) -> tuple[Session, ...]:
+        """Sessions that are being deleted or made, and were last used before then, of all projects, by name."""
+        ...
+
+    async def unbegun(self, since: str, after: SessionId | None, limit: int) -> tuple[Session, ...]:
+        """Sessions that have not begun, are not being deleted or made, and were used since then; as `begun`."""
         ...
 
     async def pending(self, after: CellId | None, limit: int) -> tuple[tuple[ProjectId, CellRecord], ...]:

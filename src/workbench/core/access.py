@@ -48,6 +48,16 @@ class Access:
             raise _no_more_good(key)
         return Caller(project=key.project, key=key.id, scopes=key.scopes, session=key.session)
 
+    async def still_good(self, caller: Caller) -> bool:
+        """Whether the key that the caller came with could still be used now; for what goes on for long."""
+        if caller.key is None:
+            return True
+        try:
+            key = await self._records.keys.get(caller.key)
+        except NotFound:
+            return False
+        return key.valid_at(self._clock.now_iso())
+
     async def create_key(self, request: requests.CreateKey) -> NewKey:
         """A new key of a project: the owner of the data folder names any, a key its own.
 
@@ -147,10 +157,9 @@ class Access:
 
     async def first_key(self) -> NewKey | None:
         """A key for everything in the default project, if there is no key at all, be it good or not."""
-        if await self._records.keys.list(None):
-            return None
         made = self._made(DEFAULT_PROJECT, _FIRST, frozenset(Scope), "")
-        await self._records.keys.add(made.key)
+        if not await self._records.keys.add_first(made.key):
+            return None
         await self.note(Caller(), "key.create", detail=f"{made.key.id}, {_FIRST}")
         return made
 

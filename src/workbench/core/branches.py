@@ -14,8 +14,9 @@ from workbench.contracts.clock import Clock
 from workbench.contracts.host import SandboxHost, gone_reason
 from workbench.contracts.storage import SessionStore
 from workbench.core import requests
-from workbench.core.places import Places, kernel_of, usable
+from workbench.core.places import Places, usable
 from workbench.core.sessions import Sessions, checked_name
+from workbench.core.work import kernel_of
 from workbench.errors import Conflict, InvalidRequest, NotFound, SandboxUnavailable, WorkbenchError
 from workbench.model.execution import Receipt
 from workbench.model.ids import MountId, SessionId, new_kernel_id, new_sandbox_id

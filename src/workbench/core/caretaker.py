@@ -1,5 +1,5 @@
 """Caretaker: looks after what nobody uses. Idle sandboxes stand still, then end; records that nobody needs are dropped;
-cells whose waiting process was killed get their end.
+cells whose waiting process was killed get their end, and so do sessions whose maker or deleter was.
 
 A family, a session with its branches, shares a sandbox, and is cared for as one: it is as idle as the last of them that
 was used, and takes the longest of their limits.
@@ -7,14 +7,16 @@ was used, and takes the longest of their limits.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field, replace
 
 from workbench.contracts.clock import Clock
-from workbench.contracts.host import SandboxHost, gone_reason
+from workbench.contracts.host import SandboxHost, SandboxState, gone_reason
 from workbench.contracts.storage import MountStore, Records
 from workbench.core.ends import MOMENT_S, Ends
 from workbench.core.places import Places
+from workbench.core.sessions import Sessions
 from workbench.errors import Conflict, HostIncompatible, HostUnavailable, NotFound, SandboxUnavailable, WorkbenchError
 from workbench.model.ids import MountId, ProjectId, SessionId
 from workbench.model.records import CellRecord, CellStatus
@@ -24,6 +26,8 @@ _PAGE = 100
 # Whoever was here a minute ago is likely to come back: short memory is found elsewhere.
 _JUST_USED_S = 60
 _DAY_S = 24 * 3600
+# Nobody takes as long to make or to delete a session, or to begin in one: whoever was at it was ended.
+_LEFT_OVER_S = 600
 # What is kept for days need not be looked through every minute.
 _SWEEP_EVERY_S = 600
 # Of what could not be done: a host that is away fails every session alike.
@@ -65,6 +69,8 @@ class Settled:
     pending: frozenset[SessionId]
     """sessions in which something waits or runs, as far as is known"""
     problems: tuple[str, ...] = ()
+    host_is_away: bool = False
+    """it did not answer, and was not asked any further"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +82,9 @@ class _Family:
 
     @property
     def one(self) -> Session:
-        """Any of those that have something in the sandbox."""
-        return next(one for one in self.members if one.begun and not one.ending)
+        """Any of those that have something in the sandbox; or any that could have, if none has."""
+        living = [one for one in self.members if not one.ending]
+        return next((one for one in living if one.begun), living[0])
 
 
 @dataclass(slots=True)
@@ -87,6 +94,12 @@ class _Tally:
     problems: list[str] = field(default_factory=list)
     idle: list[_Family] = field(default_factory=list)
     """that live on and could be ended"""
+    host_is_away: bool = False
+    """a host that hangs is waited for once a round"""
+
+    def failed(self, what: str, problem: WorkbenchError) -> None:
+        self.problems.append(f"{what}: {problem.message}")
+        self.host_is_away = self.host_is_away or isinstance(problem, HostUnavailable)
 
 
 class Caretaker:
@@ -117,20 +130,26 @@ class Caretaker:
             StoreUnavailable: there is nothing to look at.
         """
         settled = await self.settle_pending()
-        tally = _Tally(problems=list(settled.problems))
+        tally = _Tally(problems=list(settled.problems), host_is_away=settled.host_is_away)
+        sweeps = self._swept_at < self._clock.after(-_SWEEP_EVERY_S)
+        await self._end_left_over(tally)
         async for family in self._idle_families(settled.pending):
+            if tally.host_is_away:
+                break
             try:
                 await self._care(family, tally)
             except WorkbenchError as problem:
-                tally.problems.append(f"sandbox of {family.mount}: {problem.message}")
+                tally.failed(f"sandbox of {family.mount}", problem)
         await self._make_room(tally)
+        if sweeps:
+            await self._end_unbegun(tally)
         done = Round(
             settled=settled.finished,
             frozen=tally.frozen,
             ended=tally.ended,
             problems=tuple(tally.problems[:_MOST_TOLD]),
         )
-        return await self._swept(done) if self._swept_at < self._clock.after(-_SWEEP_EVERY_S) else done
+        return await self._swept(done) if sweeps else done
 
     async def _swept(self, done: Round) -> Round:
         """With what is older than it is kept dropped."""
@@ -150,13 +169,17 @@ class Caretaker:
         Results that are there are taken first: a sandbox that is noted as lost is closed, with all it still keeps.
         """
         left: list[tuple[ProjectId, CellRecord]] = []
-        finished, pending, problems = 0, set[SessionId](), list[str]()
+        finished, pending, problems, away = 0, set[SessionId](), list[str](), False
         async for project, record in self._pending():
+            if away:
+                pending.add(record.session)
+                continue
             try:
                 now, missing = await self._ends(project).asked(record, 0.0)
             except WorkbenchError as problem:
                 pending.add(record.session)
                 problems.append(_untold(record, problem))
+                away = isinstance(problem, HostUnavailable)
                 continue
             if missing is not None:
                 # Read again before anything is concluded: its code need not be held.
@@ -168,6 +191,9 @@ class Caretaker:
         if left:
             await self._clock.pause(MOMENT_S)
         for project, record in left:
+            if away:
+                pending.add(record.session)
+                continue
             try:
                 if (await self._ends(project).concluded(record)).status is not CellStatus.PENDING:
                     finished += 1
@@ -179,7 +205,8 @@ class Caretaker:
             except WorkbenchError as problem:
                 pending.add(record.session)
                 problems.append(_untold(record, problem))
-        return Settled(finished=finished, pending=frozenset(pending), problems=tuple(problems))
+                away = isinstance(problem, HostUnavailable)
+        return Settled(finished=finished, pending=frozenset(pending), problems=tuple(problems), host_is_away=away)
 
     async def _pending(self) -> AsyncIterator[tuple[ProjectId, CellRecord]]:
         after = None
@@ -187,6 +214,56 @@ class Caretaker:
             for project, record in page:
                 yield project, record
             after = page[-1][1].id
+
+    async def _end_left_over(self, tally: _Tally) -> None:
+        """Sessions that somebody was ended over: in the making, or in the middle of being deleted."""
+        after: SessionId | None = None
+        while page := await self._records.house.left_over(self._clock.after(-_LEFT_OVER_S), after, _PAGE):
+            for session in page:
+                if tally.host_is_away:
+                    return
+                try:
+                    # Gone already, if its deleter is only slow.
+                    with contextlib.suppress(NotFound):
+                        await self._sessions(session.spec.project).end(session)
+                except WorkbenchError as problem:
+                    tally.failed(f"session {session.spec.id}, which was not deleted to its end", problem)
+            after = page[-1].spec.id
+
+    async def _end_unbegun(self, tally: _Tally) -> None:
+        """Sandboxes that were made for sessions which then never began, as their maker was ended: nothing is in them.
+
+        At first of all sessions; from then on of those that were used since.
+        """
+        after: SessionId | None = None
+        since = self._clock.after(-_DAY_S) if self._swept_at else ""
+        while page := await self._records.house.unbegun(since, after, _PAGE):
+            for session in page:
+                if tally.host_is_away:
+                    return
+                try:
+                    if await self._is_unbegun_and_lives(session):
+                        family = await self._family(session.spec.project, session.mount, begun=False)
+                        if family is not None and self._is_idle_for(family, _LEFT_OVER_S):
+                            tally.ended += await self._end(family, "whoever began to use it was ended")
+                except WorkbenchError as problem:
+                    tally.failed(f"sandbox of {session.mount}", problem)
+            after = page[-1].spec.id
+
+    async def _is_unbegun_and_lives(self, session: Session) -> bool:
+        if session.used_at >= self._clock.after(-_LEFT_OVER_S):
+            return False
+        state = await self._described(session)
+        return state is not None and not state.gone
+
+    async def _described(self, session: Session) -> SandboxState | None:
+        """None if nobody knows it."""
+        try:
+            return await self._host.describe_sandbox(session.sandbox)
+        except SandboxUnavailable as problem:
+            if gone_reason(problem) is None:
+                raise
+            return None
 
     async def _idle_families(self, pending: frozenset[SessionId]) -> AsyncIterator[_Family]:
         """Those with a sandbox in which nothing waits or runs, as far as the records know."""
@@ -202,18 +279,25 @@ class Caretaker:
                     yield family
             after = page[-1].spec.id
 
-    async def _family(self, project: ProjectId, mount: MountId) -> _Family | None:
-        """None if it has no sandbox, or if one of it is being made."""
-        members = await self._records.sessions(project).family(mount)
-        if not any(one.begun and not one.ending for one in members) or any(one.unfinished for one in members):
+    async def _family(self, project: ProjectId, mount: MountId, *, begun: bool = True) -> _Family | None:
+        """None if it has no sandbox (or has, if none has `begun` in it), or if one of it is being made."""
+        found = await self._records.sessions(project).family(mount)
+        members = tuple(one for one in found if not self._is_left_over(one))
+        living = [one for one in members if not one.ending]
+        if not living or any(one.begun for one in living) != begun or any(one.unfinished for one in living):
             return None
         ended_at = await self._records.cells(project).last_end(tuple(one.spec.id for one in members))
         return _Family(project, mount, members, max(ended_at, *(one.used_at for one in members)))
+
+    def _is_left_over(self, session: Session) -> bool:
+        return (session.ending or session.unfinished) and session.used_at < self._clock.after(-_LEFT_OVER_S)
 
     async def _care(self, family: _Family, tally: _Tally) -> None:
         policy = self._policy
         freeze_s = max(_never_is_longest(one.spec.idle.freeze_after_s, policy.freeze_after_s) for one in family.members)
         end_s = max(_never_is_longest(one.spec.idle.end_after_s, policy.end_after_s) for one in family.members)
+        if self._is_idle_for(family, min(freeze_s, end_s)):
+            family = await self._with_notebooks(family)
         if self._is_idle_for(family, end_s):
             if await self._end(family, f"it was not used for {in_words(end_s)}"):
                 tally.ended += 1
@@ -226,11 +310,23 @@ class Caretaker:
     def _is_idle_for(self, family: _Family, seconds: float) -> bool:
         return seconds < _NEVER and family.used_at < self._clock.after(-seconds)
 
+    async def _with_notebooks(self, family: _Family) -> _Family:
+        """As used as an attached notebook used it, which only the host sees; written down, as any other use."""
+        state = await self._described(family.one)
+        if state is None or state.attached_idle_s is None:
+            return family
+        used_at = self._clock.after(-state.attached_idle_s)
+        if used_at <= family.used_at:
+            return family
+        with contextlib.suppress(NotFound):
+            await self._records.sessions(family.project).use(family.one.spec.id, used_at)
+        return await self._family(family.project, family.mount) or family
+
     async def _freeze(self, family: _Family) -> bool:
         """Whether it stands still now, and did not before."""
         try:
-            state = await self._host.describe_sandbox(family.one.sandbox)
-            if state.gone or state.frozen:
+            state = await self._described(family.one)
+            if state is None or state.gone or state.frozen:
                 return False
             return await self._host.freeze_sandbox(family.one.sandbox)
         except SandboxUnavailable as problem:
@@ -241,17 +337,20 @@ class Caretaker:
 
     async def _end(self, family: _Family, why: str) -> bool:
         """Freeze it, look whether it was used meanwhile, and end it if it still stands still: so who comes at the same
-        time loses nothing without being told.
+        time loses nothing without being told, and finds it running.
         """
         places, one = self._places(family.project), family.one
         reason = f"{why}, so its sandbox was ended; files in /mnt/files are kept"
         try:
             if not await self._host.freeze_sandbox(one.sandbox):
-                # A cell runs that no record tells of, or a notebook is attached.
+                # A cell runs that no record tells of, or a notebook is at work.
                 return False
-            if await self._family(family.project, family.mount) != family:
-                return False
-            await self._host.close_sandbox(one.sandbox, if_frozen=True)
+            async with self._thawed_unless_ended(one) as ended:
+                await places.take_ends(one.sandbox)
+                if await self._family(family.project, family.mount, begun=one.begun) != family:
+                    return False
+                await self._host.close_sandbox(one.sandbox, if_frozen=True)
+                ended.append(True)
         except Conflict:
             # Somebody came.
             return False
@@ -263,19 +362,36 @@ class Caretaker:
         await places.lost(one, reason)
         return True
 
+    @contextlib.asynccontextmanager
+    async def _thawed_unless_ended(self, session: Session) -> AsyncIterator[list[bool]]:
+        ended: list[bool] = []
+        try:
+            yield ended
+        finally:
+            if not ended:
+                with contextlib.suppress(WorkbenchError):
+                    await self._host.thaw_sandbox(session.sandbox)
+
     async def _make_room(self, tally: _Tally) -> None:
         reserve = self._policy.memory_reserve_percent
         for family in sorted(tally.idle, key=lambda family: family.used_at):
-            if not reserve or self._free_memory_percent() >= reserve:
+            if not reserve or self._free_memory_percent() >= reserve or tally.host_is_away:
                 return
             try:
-                if await self._end(family, "the machine was short of memory, and it was the longest unused"):
-                    tally.ended += 1
+                now = await self._with_notebooks(family)
+                if self._is_idle_for(now, _JUST_USED_S):
+                    tally.ended += await self._end(
+                        now, "the machine was short of memory, and it was the longest unused"
+                    )
             except WorkbenchError as problem:
-                tally.problems.append(f"sandbox of {family.mount}: {problem.message}")
+                tally.failed(f"sandbox of {family.mount}", problem)
+
+    def _sessions(self, project: ProjectId) -> Sessions:
+        return Sessions(self._host, self._records, self._mounts, self._clock, self._places(project), project)
 
     def _places(self, project: ProjectId) -> Places:
-        return Places(self._host, self._records.sessions(project), self._mounts, self._clock)
+        sessions, cells = self._records.sessions(project), self._records.cells(project)
+        return Places(self._host, sessions, cells, self._mounts, self._clock)
 
     def _ends(self, project: ProjectId) -> Ends:
         sessions, cells = self._records.sessions(project), self._records.cells(project)

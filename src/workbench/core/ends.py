@@ -6,6 +6,8 @@
              the sandbox is gone      -> ended, lost
              it had ended, is dropped -> ended, lost
              it never came            -> failed, once the host has promised not to take it any more
+             it never began there     -> failed; and its idempotency key is free again, as in all that never began and
+                                         that nobody was told of
 
 Whoever reads a pending record asks for its end, so that nothing is lost with the process that had waited for it. The
 first end that is written stays, and one that was concluded from a sandbox is not written once the cell has left it.
@@ -16,10 +18,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from workbench.contracts.clock import Clock
-from workbench.contracts.host import SandboxHost, gone_reason, never_began, was_dropped
+from workbench.contracts.host import SandboxHost, gone_reason, never_began, sandbox_gone, was_dropped
 from workbench.contracts.storage import CellStore, SessionStore
 from workbench.core.places import Places
-from workbench.core.work import WAIT_S, End, address_of, lost, wait
+from workbench.core.work import NOWHERE, WAIT_S, End, address_of, lost, wait
 from workbench.errors import (
     Conflict,
     HostIncompatible,
@@ -58,13 +60,17 @@ class Ends:
         """
         if session.sandbox == record.sandbox:
             # Else others have moved on, to an epoch of their own.
-            result = await self._kept(session, result, told=told)
+            try:
+                result = await self._kept(session, record, result, told=told)
+            except StoreUnavailable:
+                # Not taken away from who has it in hand. Who asks later finds it at the host, and keeps all of it.
+                return self._in_hand(record, result)
         return await self._finished(record, result)
 
-    async def _kept(self, session: Session, result: End, *, told: bool) -> End:
+    async def _kept(self, session: Session, record: CellRecord, result: End, *, told: bool) -> End:
         receipt = result.receipt
         if result.outcome is Outcome.LOST and (reason := await self._places.gone(session)) is not None:
-            moved = await self._places.lost(session, reason, told=receipt if told else None)
+            moved = await self._places.lost(session, reason, told=receipt if told else None, but=record.id)
             told_now = replace(receipt, epoch=moved.epoch, state=MemoryState.LOST, reason=receipt.reason or reason)
             return replace(result, receipt=told_now)
         await self._places.settle(session, receipt)
@@ -74,15 +80,20 @@ class Ends:
         """The record of something that never began."""
         return await self._finished(record, Problem.of(problem))
 
-    async def _finished(self, record: CellRecord, end: End | Problem) -> CellRecord:
+    async def _finished(self, record: CellRecord, end: End | Problem, *, free_key: bool = False) -> CellRecord:
         at = self._clock.now_iso()
         try:
-            kept = await self._cells.finish(record.session, record.id, at, end, sandbox=record.sandbox)
+            kept = await self._cells.finish(
+                record.session, record.id, at, end, sandbox=record.sandbox, free_key=free_key
+            )
         except StoreUnavailable:
             # It has its end whatever the store can do, and who asks later finds it at the host.
             kept = None
-        if kept is not None:
-            return kept
+        return kept if kept is not None else self._in_hand(record, end)
+
+    def _in_hand(self, record: CellRecord, end: End | Problem) -> CellRecord:
+        """As it is, although it could not be written down."""
+        at = self._clock.now_iso()
         if isinstance(end, Problem):
             return replace(record, status=CellStatus.FAILED, ended_at=at, problem=end)
         return replace(record, status=CellStatus.ENDED, ended_at=at, result=end)
@@ -92,12 +103,7 @@ class Ends:
         if not isinstance(problem, HostUnavailable):
             return await self.settled(session, record, _lost(session, record, problem), told=True)
         # A host that does not answer may still be at it: nothing is written down, and who asks later may learn more.
-        return replace(
-            record,
-            status=CellStatus.ENDED,
-            ended_at=self._clock.now_iso(),
-            result=_lost(session, record, problem),
-        )
+        return self._in_hand(record, _lost(session, record, problem))
 
     async def awaited(self, record: CellRecord, wait_s: float) -> CellRecord:
         """As it is, or at its end if that comes within `wait_s`.
@@ -128,6 +134,8 @@ class Ends:
         Raises:
             HostUnavailable: the host does not answer.
         """
+        if record.sandbox == NOWHERE:
+            return record, _not_begun(record)
         try:
             result = await wait(self._host, record, wait_s)
         except (HostUnavailable, HostIncompatible):
@@ -158,17 +166,20 @@ class Ends:
         if missing is None:
             return record
         session = await self._sessions.get(record.session)
-        if gone_reason(missing) is None and not was_dropped(missing):
+        if was_dropped(missing):
+            return await self.settled(session, record, _lost(session, record, missing), told=False)
+        if record.created_at > self._clock.after(-_ON_ITS_WAY_S):
+            # Whoever sent it may be at it: about to send it, or to write down that it goes elsewhere.
+            return record
+        if gone_reason(missing) is None and not never_began(missing):
             return await self._never_came(record)
         not_begun = session.sandbox == record.sandbox and not session.begun
         if never_began(missing) or not_begun:
-            return await self.failed(record, missing)
+            return await self._never_ran(record, missing)
         return await self.settled(session, record, _lost(session, record, missing), told=False)
 
     async def _never_came(self, record: CellRecord) -> CellRecord:
         """Who wrote it down was ended before it was sent, or is slow."""
-        if record.created_at > self._clock.after(-_ON_ITS_WAY_S):
-            return record
         try:
             # From here on it cannot come any more, however slow its sender is.
             await self._host.forget_cell(address_of(record))
@@ -178,7 +189,11 @@ class Ends:
         except SandboxUnavailable as problem:
             if gone_reason(problem) is None:
                 raise
-        return await self.failed(record, _never_sent(record))
+        return await self._never_ran(record, _never_sent(record))
+
+    async def _never_ran(self, record: CellRecord, problem: WorkbenchError) -> CellRecord:
+        """Whoever sent it is not there to be told: with the same idempotency key it can be sent once more."""
+        return await self._finished(record, Problem.of(problem), free_key=True)
 
 
 _ENDED = (
@@ -211,4 +226,12 @@ def _never_sent(record: CellRecord) -> HostUnavailable:
     return HostUnavailable(
         f"{record.kind} {record.id} was never sent: the process that had accepted it ended before. Run it again",
         {"cell": record.id},
+    )
+
+
+def _not_begun(record: CellRecord) -> SandboxUnavailable:
+    nowhere = sandbox_gone(record.sandbox, "it ended before", began=False)
+    return SandboxUnavailable(
+        f"{record.kind} {record.id} never began: the sandbox that it was sent to ended before its turn. Run it again",
+        nowhere.context | {"cell": record.id},
     )

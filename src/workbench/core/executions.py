@@ -13,14 +13,27 @@ import math
 from dataclasses import dataclass, replace
 
 from workbench.contracts.clock import Clock
-from workbench.contracts.host import OutputPage, SandboxHost, answer_lost, gone_reason, never_began
+from workbench.contracts.host import OutputPage, SandboxHost, answer_lost, gone_reason, never_began, was_dropped
 from workbench.contracts.storage import CellStore
 from workbench.core.ends import Ends
 from workbench.core.places import ATTEMPTS, Places, never_stays
 from workbench.core.requests import Follower, GetCell, ReadOutput
-from workbench.core.work import WAIT_S, Asked, End, Run, address_of, asked_for, digest_of, record_of, send, wait
+from workbench.core.work import (
+    NOWHERE,
+    WAIT_S,
+    Asked,
+    End,
+    Run,
+    address_of,
+    asked_for,
+    digest_of,
+    record_of,
+    send,
+    wait,
+)
 from workbench.errors import Conflict, HostUnavailable, InvalidRequest, NotFound, SandboxUnavailable, WorkbenchError
 from workbench.model.execution import Cell
+from workbench.model.ids import SandboxId
 from workbench.model.records import CellRecord, CellStatus, Problem
 from workbench.model.session import Session
 
@@ -55,12 +68,20 @@ class Executions:
     async def _answer(self, request: Run, *, to_end: bool) -> CellRecord:
         asked = asked_for(request)
         session = await self._places.use(request.session)
+        record = await self._ran_or_kept(session, request, asked, to_end=to_end)
+        if record.status is CellStatus.FAILED and request.idempotency_key and not record.idempotency_key:
+            # It was never sent, as whoever had accepted it was ended before, and its key is free again.
+            session = await self._places.use(request.session)
+            record = await self._ran_or_kept(session, request, asked, to_end=to_end)
+        return _answered(record)
+
+    async def _ran_or_kept(self, session: Session, request: Run, asked: Asked, *, to_end: bool) -> CellRecord:
         kept: CellRecord | None = None
         if request.idempotency_key:
             kept = await self._cells.with_idempotency_key(request.session, request.idempotency_key)
         if kept is None:
             try:
-                return _answered(await self._run(session, request, asked, to_end=to_end))
+                return await self._run(session, request, asked, to_end=to_end)
             except _Taken as taken:
                 kept = taken.record
         return await self._kept(kept, request, asked, to_end=to_end)
@@ -75,7 +96,7 @@ class Executions:
                 await self._follow(record, request.follower)
         if to_end:
             record = await self._ends.awaited(record, math.inf)
-        return _answered(record)
+        return record
 
     async def _run(self, session: Session, request: Run, asked: Asked, *, to_end: bool) -> CellRecord:
         sent = _Sent(session=session)
@@ -103,20 +124,24 @@ class Executions:
             session = sent.session = await self._places.ready(sent.session, kernel=isinstance(asked, Cell))
             if sent.record is None:
                 sent.record = await self._written(record_of(request, asked, session, self._clock.now_iso()))
-            elif sent.record.sandbox != session.sandbox:
-                sent.record = await self._moved(sent.record, session)
+            else:
+                sent.record = await self._moved(sent.record, session.sandbox)
             try:
                 await self._send_to(sent, sent.record, asked, request.follower, to_end=to_end)
             except SandboxUnavailable as problem:
                 # Nothing ran: what may have run has a result.
                 if (reason := gone_reason(problem)) is None:
                     raise
+                # Before anything else: whoever reads it may not call it lost with that sandbox.
+                sent.record = await self._nowhere(sent.record)
                 sent.session = await self._places.lost(session, reason)
             except NotFound:
                 # Nor here: there is no such kernel.
+                sent.record = await self._nowhere(sent.record)
                 sent.session = await self._places.without_kernel(session)
             else:
                 return
+            sent.record = await self._moved(sent.record, sent.session.sandbox)
         raise never_stays(sent.session)
 
     async def _written(self, record: CellRecord) -> CellRecord:
@@ -124,9 +149,13 @@ class Executions:
             raise _Taken(before)
         return record
 
-    async def _moved(self, record: CellRecord, session: Session) -> CellRecord:
+    async def _nowhere(self, record: CellRecord) -> CellRecord:
+        await self._cells.move(record.session, record.id, NOWHERE)
+        return replace(record, sandbox=NOWHERE)
+
+    async def _moved(self, record: CellRecord, sandbox: SandboxId) -> CellRecord:
         """Written down as sent to another sandbox, unless somebody was first to conclude how it ended."""
-        await self._cells.move(record.session, record.id, session.sandbox)
+        await self._cells.move(record.session, record.id, sandbox)
         now = await self._cells.get(record.session, record.id)
         if now.status is not CellStatus.PENDING:
             raise _Taken(now)
@@ -232,7 +261,8 @@ def _answered(record: CellRecord) -> CellRecord:
 def _is_unseen(problem: WorkbenchError) -> bool:
     """Whether the place failed, and took along what nobody can tell any more."""
     gone = gone_reason(problem) is not None and not never_began(problem)
-    return gone or isinstance(problem, HostUnavailable | NotFound)
+    # One that was dropped has run to its end, and was sent once more.
+    return gone or was_dropped(problem) or isinstance(problem, HostUnavailable | NotFound)
 
 
 def _check_wait(wait_s: float) -> None:

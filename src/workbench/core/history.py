@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
@@ -17,6 +18,8 @@ _MOST = 1000
 # Records carry pictures: few at a time.
 _AT_ONCE = 50
 _PLAIN = "text/plain"
+# As the format has it: what is called anything else is text there.
+_JSON_TYPE = re.compile(r"application/json|[a-zA-Z0-9]+/[-a-zA-Z0-9_.+]+\+json")
 
 Json = dict[str, Any]
 
@@ -47,14 +50,14 @@ class History:
 
     async def notebook(self, request: requests.ExportNotebook) -> Json:
         """All of it that is kept, in the order it was accepted."""
+        parts = self.notebook_parts(request)
+        head = await anext(parts)
+        return {**head, "cells": [cell async for cell in parts]}
+
+    async def notebook_parts(self, request: requests.ExportNotebook) -> AsyncIterator[Json]:
+        """The same for whoever does not want to hold all of it: first everything but `cells`, then each of them."""
         session = await self._sessions.get(request.session)
-        cells: list[Json] = []
-        ids: set[str] = set()
-        async for record in self._all(session):
-            for cell in _shown(record):
-                cell["id"] = _unique(cell["id"], ids)
-                cells.append(cell)
-        return {
+        yield {
             "nbformat": 4,
             "nbformat_minor": 5,
             "metadata": {
@@ -62,8 +65,12 @@ class History:
                 "language_info": {"name": "python"},
                 "workbench": {"session": session.spec.id, "created_at": session.created_at},
             },
-            "cells": cells,
         }
+        ids: set[str] = set()
+        async for record in self._all(session):
+            for cell in _shown(record):
+                cell["id"] = _unique(cell["id"], ids)
+                yield cell
 
     async def _all(self, session: Session) -> AsyncIterator[CellRecord]:
         after = None
@@ -190,7 +197,7 @@ def _bundle(display: Display) -> Json:
 
 def _decoded(mime: str, value: str) -> Any:
     """JSON types are kept as text, and are themselves in a notebook."""
-    if mime != "application/json" and not mime.endswith("+json"):
+    if not _JSON_TYPE.fullmatch(mime):
         return value
     return _parsed(value, otherwise=value)
 

@@ -24,18 +24,28 @@ from dataclasses import replace
 
 from workbench.contracts.clock import Clock
 from workbench.contracts.host import (
-    KernelAddress,
     KernelOrder,
     SandboxHost,
     SandboxOrder,
     SandboxState,
     gone_reason,
+    never_began,
     sandbox_gone,
 )
-from workbench.contracts.storage import MountStore, SessionStore
-from workbench.errors import Conflict, HostUnavailable, KernelUnavailable, NotFound, SandboxUnavailable, WorkbenchError
+from workbench.contracts.storage import CellStore, MountStore, SessionStore
+from workbench.core.work import NOWHERE, End, kernel_of, wait
+from workbench.errors import (
+    Conflict,
+    HostIncompatible,
+    HostUnavailable,
+    KernelUnavailable,
+    NotFound,
+    SandboxUnavailable,
+    WorkbenchError,
+)
 from workbench.model.execution import MemoryState, Receipt
-from workbench.model.ids import SessionId, new_sandbox_id
+from workbench.model.ids import CellId, SandboxId, SessionId, new_sandbox_id
+from workbench.model.records import CellRecord, Problem
 from workbench.model.session import Session
 
 # A machine on which sandboxes end before their first answer will not do better the fourth time.
@@ -50,9 +60,12 @@ _MADE_ANEW = "the workbench host that it lived in has ended"
 class Places:
     """Where sessions live."""
 
-    def __init__(self, host: SandboxHost, store: SessionStore, mounts: MountStore, clock: Clock) -> None:
+    def __init__(
+        self, host: SandboxHost, store: SessionStore, cells: CellStore, mounts: MountStore, clock: Clock
+    ) -> None:
         self._host = host
         self._store = store
+        self._cells = cells
         self._mounts = mounts
         self._clock = clock
 
@@ -201,13 +214,18 @@ class Places:
         except WorkbenchError as problem:
             return gone_reason(problem)
 
-    async def lost(self, session: Session, reason: str, *, told: Receipt | None = None) -> Session:
+    async def lost(
+        self, session: Session, reason: str, *, told: Receipt | None = None, but: CellId | None = None
+    ) -> Session:
         """Write down that its sandbox is gone, and choose the next, for its whole family; the record as it then is.
 
         `told` is the receipt that is about to say so: the next memory begins at its epoch, and need not say it again.
+        `but` is the cell whose end the caller has in hand.
         """
         # Before the record: whoever reads of the next sandbox finds the mount free for it.
         with contextlib.suppress(HostUnavailable):
+            if await self.take_ends(session.sandbox, but=but):
+                session = await self._reread(session)
             await self._host.close_sandbox(session.sandbox)
         why = "" if told is not None else reason if session.begun else session.last_loss
         moved = replace(
@@ -226,6 +244,48 @@ class Places:
                 raise
             # Deleted meanwhile; what ran in it to this end still has its result.
             return moved
+
+    async def take_ends(self, sandbox: SandboxId, *, but: CellId | None = None) -> bool:
+        """Write down how everything ended that a sandbox still keeps, because it goes with it; whether there was any.
+
+        Raises:
+            HostUnavailable: the host does not answer, so that it is to be kept as it is.
+        """
+        taken = False
+        for record in await self._cells.pending_in(sandbox):
+            if record.id != but:
+                taken = await self._take_end(record) or taken
+        return taken
+
+    async def _take_end(self, record: CellRecord) -> bool:
+        try:
+            end: End | Problem | None = await wait(self._host, record, 0.0)
+        except (HostUnavailable, HostIncompatible):
+            raise
+        except WorkbenchError as problem:
+            if never_began(problem):
+                # Who sent it may send it on to the next sandbox; nobody calls it lost with this one.
+                await self._cells.move(record.session, record.id, NOWHERE)
+                return False
+            if isinstance(problem, NotFound) or gone_reason(problem) is not None:
+                # There is nothing to take.
+                return False
+            end = Problem.of(problem)
+        if end is None:
+            return False
+        if not isinstance(end, Problem):
+            with contextlib.suppress(NotFound):
+                await self.settle(await self._store.get(record.session), end.receipt)
+        await self._cells.finish(record.session, record.id, self._clock.now_iso(), end, sandbox=record.sandbox)
+        return True
+
+    async def _reread(self, session: Session) -> Session:
+        """With the epoch that it has by now, if it is still there, and in the same sandbox."""
+        try:
+            now = await self._store.get(session.spec.id)
+        except NotFound:
+            return session
+        return now if (now.sandbox, now.created_at) == (session.sandbox, session.created_at) else session
 
     async def without_kernel(self, session: Session) -> Session:
         """For one whose kernel is not where the record says, although the sandbox lives; the record as it then is.
@@ -276,11 +336,6 @@ def unless_gone() -> Iterator[None]:
     except SandboxUnavailable as problem:
         if gone_reason(problem) is None:
             raise
-
-
-def kernel_of(session: Session) -> KernelAddress:
-    """Where its kernel is."""
-    return KernelAddress(sandbox=session.sandbox, kernel=session.kernel)
 
 
 def never_stays(session: Session) -> SandboxUnavailable:

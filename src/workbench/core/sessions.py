@@ -13,7 +13,8 @@ from workbench.contracts.host import SandboxHost, gone_reason
 from workbench.contracts.kernel import AttachPoint
 from workbench.contracts.storage import MountStore, PageRequest, Records
 from workbench.core import requests
-from workbench.core.places import ATTEMPTS, Places, kernel_of, never_stays, unless_gone, usable
+from workbench.core.places import ATTEMPTS, Places, never_stays, unless_gone, usable
+from workbench.core.work import kernel_of
 from workbench.errors import HostUnavailable, InvalidRequest, NotFound, SandboxUnavailable, WorkbenchError
 from workbench.model.execution import BackgroundProcess, Cell, Receipt, Variable
 from workbench.model.ids import CellId, MountId, ProjectId, SessionId, new_sandbox_id, session_id
@@ -76,6 +77,13 @@ class Sessions:
     async def describe(self, request: requests.DescribeSession) -> SessionDescription:
         """As it is, without touching it."""
         return await self.described(await self._store.get(request.session))
+
+    async def user_of(self, session: SessionId) -> str:
+        """By the record alone; empty if there is none."""
+        try:
+            return (await self._store.get(session)).spec.user
+        except NotFound:
+            return ""
 
     async def list(self, request: requests.ListSessions) -> requests.SessionPage:
         """One page. A session that ends while it is listed is told as what it was."""
@@ -216,8 +224,11 @@ class Sessions:
                 return await self.described(limited)
 
     async def keep_alive(self, request: requests.KeepAlive) -> None:
-        """As any call does."""
-        await self._places.use(request.session)
+        """As any call does: what stands still goes on."""
+        session = await self._places.use(request.session)
+        if session.begun:
+            with unless_gone():
+                await self._host.thaw_sandbox(session.sandbox)
 
     async def restart(self, request: requests.RestartKernel) -> SessionDescription:
         """A new memory, if there is one; else a first."""

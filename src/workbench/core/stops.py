@@ -39,7 +39,8 @@ class Stops:
                 queue = (await self._host.describe_kernel(kernel)).queue
                 if not any(one.running and one.cell == request.cell for one in queue):
                     return False
-                await self._host.interrupt_kernel(kernel)
+                # Looked at once more there, in one step: the next cell may have begun meanwhile.
+                await self._host.interrupt_kernel(kernel, cell=request.cell)
             return True
         return False
 

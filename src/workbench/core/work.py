@@ -6,12 +6,11 @@ import hashlib
 import json
 import math
 
-from workbench.contracts.host import CellAddress, CellOrder, CommandOrder, SandboxHost
-from workbench.core.places import kernel_of
+from workbench.contracts.host import CellAddress, CellOrder, CommandOrder, KernelAddress, SandboxHost
 from workbench.core.requests import RunCell, RunCommand
 from workbench.errors import InvalidRequest
 from workbench.model.execution import Cell, CellResult, Command, CommandResult, Outcome, Receipt
-from workbench.model.ids import cell_id
+from workbench.model.ids import SandboxId, cell_id
 from workbench.model.records import CellKind, CellRecord
 from workbench.model.session import Session
 
@@ -21,6 +20,9 @@ End = CellResult | CommandResult
 
 # The most that a host waits for one request.
 WAIT_S = 60.0
+# Where a cell is that surely never began in its sandbox, until it is sent to the next: nothing can be concluded for it
+# from the end of either.
+NOWHERE = SandboxId("sb-nowhere")
 _MOST_KEY = 255
 
 
@@ -75,6 +77,11 @@ def record_of(request: Run, asked: Asked, session: Session, at: str) -> CellReco
 def address_of(record: CellRecord) -> CellAddress:
     """Where it was sent, and where its output is."""
     return CellAddress(sandbox=record.sandbox, cell=record.id)
+
+
+def kernel_of(session: Session) -> KernelAddress:
+    """Where its kernel is."""
+    return KernelAddress(sandbox=session.sandbox, kernel=session.kernel)
 
 
 async def send(host: SandboxHost, session: Session, asked: Asked, wait_s: float) -> End | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from typing import Any
 
 from workbench.contracts.clock import Clock
@@ -17,7 +18,7 @@ from workbench.core.places import Places
 from workbench.core.sessions import Sessions
 from workbench.core.stops import Stops
 from workbench.model.execution import BackgroundProcess, CellResult, CommandResult, Variable
-from workbench.model.ids import DEFAULT_PROJECT, ProjectId
+from workbench.model.ids import DEFAULT_PROJECT, ProjectId, SessionId
 from workbench.model.records import CellRecord
 from workbench.model.session import SessionDescription
 
@@ -40,7 +41,7 @@ class Workbench:
         project: ProjectId = DEFAULT_PROJECT,
     ) -> None:
         sessions, cells = records.sessions(project), records.cells(project)
-        places = Places(host, sessions, mounts, clock)
+        places = Places(host, sessions, cells, mounts, clock)
         self._sessions = Sessions(host, records, mounts, clock, places, project)
         self._branches = Branches(host, sessions, clock, places, self._sessions)
         self._executions = Executions(host, cells, places, Ends(host, sessions, cells, places, clock), clock)
@@ -59,6 +60,10 @@ class Workbench:
     async def describe_session(self, request: requests.DescribeSession) -> SessionDescription:
         """How it is now. Changes nothing, and starts no host."""
         return await self._sessions.describe(request)
+
+    async def user_of(self, session: SessionId) -> str:
+        """Whose it is, for the audit; empty if there is no such session."""
+        return await self._sessions.user_of(session)
 
     async def list_sessions(self, request: requests.ListSessions) -> requests.SessionPage:
         """A page of one user's or everybody's, by name."""
@@ -199,6 +204,10 @@ class Workbench:
     async def export_notebook(self, request: requests.ExportNotebook) -> dict[str, Any]:
         """A session's history as a notebook (nbformat 4.5), with outputs and thoughts."""
         return await self._history.notebook(request)
+
+    def notebook_parts(self, request: requests.ExportNotebook) -> AsyncIterator[dict[str, Any]]:
+        """The same in parts: first everything but `cells`, then each of them."""
+        return self._history.notebook_parts(request)
 
     async def cancel_cell(self, request: requests.CancelCell) -> None:
         """Take a waiting cell out of the queue.

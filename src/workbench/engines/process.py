@@ -44,7 +44,7 @@ WARNING = (
 FILES_VARIABLE = "WORKBENCH_FILES"
 # What ignores a kill for this long is stuck in the kernel, and no further signal will help.
 _KILL_ROUNDS, _KILL_PAUSE_S = 250, 0.02
-_FREEZE_S = 0.5
+_FREEZE_S, _FREEZE_PAUSE_S = 0.5, 0.002
 _BOOT = """\
 import importlib, sys
 root, entry, payload, *passed = sys.argv[1:]
@@ -128,6 +128,8 @@ class ProcessSandbox:
         self._spent_by_ended = 0.0
         self._stopper = Stopper(lambda: proc.with_variable(self._marker))
         self._frozen = False
+        self._thaws = 0
+        """how often somebody needed it"""
 
     @property
     def description(self) -> SandboxDescription:
@@ -288,17 +290,26 @@ class ProcessSandbox:
         return self._frozen and self._closing is None
 
     async def freeze(self) -> bool:
-        """As the contract says. Never waits, so that nothing can be started meanwhile."""
+        """As the contract says. Who thaws it or starts something meanwhile comes first."""
         check_alive(self._spec.id, self._why_gone)
-        until = time.monotonic() + _FREEZE_S
-        while not self._frozen and time.monotonic() < until:
-            self._frozen = self._stopper.stop()
-        if not self._frozen:
-            self._stopper.go_on()
-        return self._frozen
+        if self._frozen:
+            return True
+        until, thaws = time.monotonic() + _FREEZE_S, self._thaws
+        try:
+            while not self._stopper.stop():
+                await asyncio.sleep(_FREEZE_PAUSE_S)
+                check_alive(self._spec.id, self._why_gone)
+                if self._thaws != thaws or time.monotonic() > until:
+                    return False
+            self._frozen = True
+        finally:
+            if not self._frozen:
+                self._stopper.go_on()
+        return True
 
     async def thaw(self) -> None:
-        """As the contract says."""
+        """As the contract says. Never waits: what its caller starts next comes before any look of a freeze."""
+        self._thaws += 1
         self._frozen = False
         self._stopper.go_on()
 

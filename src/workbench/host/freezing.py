@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from workbench.contracts.engine import Sandbox
 from workbench.errors import Conflict
@@ -28,6 +28,15 @@ class Freezer:
             yield
         finally:
             self._users -= 1
+
+    def visit(self) -> AbstractAsyncContextManager[None] | None:
+        """The same for who cannot wait each time: None if it runs, and `is_busy` tells of the visit from now on."""
+        return self.in_use() if self._sandbox.frozen or self._freezing.locked() else None
+
+    async def thaw(self) -> None:
+        """Let it run again; nothing happens if it does."""
+        async with self.in_use():
+            pass
 
     async def freeze(self) -> bool:
         """Whether it is frozen now.

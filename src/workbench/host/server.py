@@ -149,6 +149,8 @@ class HostServer:
                 return await service.close(request)
             case wire.FreezeSandbox():
                 return await service.freeze(request)
+            case wire.ThawSandbox():
+                return await service.thaw(request)
             case wire.ChangeTier():
                 return await service.change_tier(request)
             case wire.MeasureSandbox():

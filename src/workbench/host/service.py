@@ -148,6 +148,7 @@ class HostService:
             self._cell_options,
             files_kept=request.files is not None,
             check_living=lambda: hosted.check_living(),
+            visit=lambda: hosted.freezer.visit(),
         )
         hosted = Hosted(request=request, sandbox=sandbox, files=files, cells=cells, made=time.monotonic())
         self._sandboxes[identity] = hosted
@@ -238,6 +239,11 @@ class HostService:
         """Let it stand still, if nobody needs it."""
         frozen = await self._hosted(request.sandbox).freezer.freeze()
         return wire.FreezeReport(sandbox=request.sandbox, frozen=frozen)
+
+    async def thaw(self, request: wire.ThawSandbox) -> wire.Done:
+        """Let it run again."""
+        await self._hosted(request.sandbox).freezer.thaw()
+        return wire.Done()
 
     async def change_tier(self, request: wire.ChangeTier) -> wire.SandboxReport:
         """Other limits."""
@@ -409,6 +415,7 @@ class HostService:
             age_s=time.monotonic() - hosted.made,
             gone=hosted.gone,
             frozen=hosted.sandbox.frozen,
+            attached_idle_s=hosted.cells.attached_idle_s,
         )
 
 

@@ -24,7 +24,7 @@ from workbench.contracts.kernel import AttachPoint
 from workbench.errors import Conflict, HostIncompatible, HostUnavailable, SandboxUnavailable
 from workbench.host_client.holders import Holders
 from workbench.model.execution import BackgroundProcess, CellResult, CommandResult, Variable
-from workbench.model.ids import KernelId, SandboxId
+from workbench.model.ids import CellId, KernelId, SandboxId
 from workbench.model.tier import Tier
 from workbench.settings import Settings
 from workbench.wire import host as wire
@@ -89,6 +89,14 @@ class HostClient:
         except HostIncompatible:
             # An older host that drains cannot: what it holds runs to its end.
             return False
+
+    async def thaw_sandbox(self, sandbox: SandboxId) -> None:
+        """As the contract has it."""
+        try:
+            await self._again(sandbox, wire.ThawSandbox(sandbox=sandbox), wire.Done)
+        except HostIncompatible:
+            # An older host that drains: what it holds thaws with whatever is asked of it.
+            return
 
     async def change_tier(self, sandbox: SandboxId, tier: Tier) -> None:
         """As the contract has it."""
@@ -163,9 +171,15 @@ class HostClient:
         told = await self._once(at.sandbox, request, kernels.CopyReport)
         return Copied(carried=told.carried, not_carried=told.not_carried, files_note=told.files_note)
 
-    async def interrupt_kernel(self, at: KernelAddress) -> None:
+    async def interrupt_kernel(self, at: KernelAddress, cell: CellId | None = None) -> None:
         """As the contract has it."""
-        await self._once(at.sandbox, kernels.InterruptKernel(sandbox=at.sandbox, kernel=at.kernel), wire.Done)
+        if cell is not None:
+            # Not left to the host alone: one of an older version does not know the condition, and would interrupt.
+            queue = (await self.describe_kernel(at)).queue
+            if not any(one.running and one.cell == cell for one in queue):
+                return
+        request = kernels.InterruptKernel(sandbox=at.sandbox, kernel=at.kernel, cell=cell)
+        await self._once(at.sandbox, request, wire.Done)
 
     async def list_variables(self, at: KernelAddress, most: int) -> tuple[Variable, ...]:
         """As the contract has it."""
@@ -250,7 +264,13 @@ class HostClient:
 
 
 def _sandbox_state(report: wire.SandboxReport) -> SandboxState:
-    return SandboxState(tier=report.tier, warning=report.warning, gone=report.gone, frozen=report.frozen)
+    return SandboxState(
+        tier=report.tier,
+        warning=report.warning,
+        gone=report.gone,
+        frozen=report.frozen,
+        attached_idle_s=report.attached_idle_s,
+    )
 
 
 def _kernel_state(report: kernels.KernelReport) -> KernelState:

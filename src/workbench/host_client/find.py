@@ -23,8 +23,11 @@ from workbench.wire import host as wire
 _START_TIMEOUT_S = 240.0
 _PAUSE_S = 0.02
 _LAUNCH_TIMEOUT_S = 30.0
+# `pid:start time` of a process that a host which we start is to end with; see cli/host.py.
+ENDS_WITH = "OPEN_WORKBENCH_HOST_ENDS_WITH"
 # BARRIER: a host that a server starts must not inherit the server's keys; held by tests/host/test_life.py.
-_PASSED_ON = ("PATH", "HOME", "USER", "LANG", "TZ", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS")
+_PASSED_ON = ("PATH", "HOME", "USER", "LANG", "TZ", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS",
+              ENDS_WITH)  # fmt: skip
 
 
 async def connect(settings: Settings, version: str = __version__) -> HostConnection:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import TypeVar
 
-from workbench.contracts.host import lost_answer, sandbox_gone
+from workbench.contracts.host import lost_answer, sandbox_gone, was_dropped
 from workbench.data_folder import DataFolder
 from workbench.errors import HostUnavailable, NotFound, SandboxUnavailable, WorkbenchError
 from workbench.host_client.connection import HostConnection, nobody_listens
@@ -94,8 +94,7 @@ class Holders:
         except NotFound:
             return await self._search(sandbox, asked)
         if state.gone:
-            # A host that still knows the sandbox gives results for what began there, and this for what did not.
-            raise sandbox_gone(sandbox, state.gone, began=not isinstance(problem, SandboxUnavailable)) from problem
+            raise sandbox_gone(sandbox, state.gone, began=_may_have_begun(problem)) from problem
         if isinstance(problem, NotFound) and problem.context.keys() == {"sandbox"}:
             # It was being made when we asked first, and is there now.
             return asked
@@ -113,9 +112,17 @@ class Holders:
                 continue
             try:
                 await found.ask(wire.DescribeSandbox(sandbox=sandbox), wire.SandboxReport)
-            except (NotFound, HostUnavailable):
+            except NotFound:
                 await found.aclose()
                 continue
+            except HostUnavailable as problem:
+                # It may hold it: not to be taken for a no.
+                await found.aclose()
+                silent = problem
+                continue
+            except BaseException:
+                await found.aclose()
+                raise
             self._opened.append(found)
             self._others[sandbox] = found
             return found
@@ -131,3 +138,12 @@ class Holders:
         """May be called twice."""
         while self._opened:
             await self._opened.pop().aclose()
+
+
+def _may_have_begun(problem: WorkbenchError) -> bool:
+    """What was asked about, at a host that knows how the sandbox ended, and gives results for what began there.
+
+    It has no result of a cell that never came, nor of one that ended and was dropped; and none at all once the sandbox
+    was closed.
+    """
+    return isinstance(problem, NotFound) and ("cell" not in problem.context or was_dropped(problem))

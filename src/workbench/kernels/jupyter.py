@@ -26,6 +26,7 @@ from workbench.contracts.kernel import (
     Names,
     SnapshotAnswer,
     Turn,
+    Visit,
 )
 from workbench.errors import KernelUnavailable
 from workbench.kernels import events
@@ -322,10 +323,12 @@ class JupyterKernel:
         """As the contract says."""
         await self._process.signal(signal.SIGINT)
 
-    async def attach(self, turn: Turn) -> AttachPoint:
+    async def attach(self, turn: Turn, visit: Visit | None = None) -> AttachPoint:
         """As the contract says."""
         if self._relay is None:
-            self.plug_into(self._open_door(turn))
+            relay = self._open_door(turn)
+            relay.visit = visit or relay.visit
+            self.plug_into(relay)
         assert self._relay is not None
         return self._relay.point
 

@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import json
 import os
 import secrets
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any, Protocol
 
 import msgspec
 import zmq
 
-from workbench.contracts.kernel import AttachPoint, Turn
+from workbench.contracts.kernel import AttachPoint, Turn, Visit
 from workbench.errors import Cancelled, InvalidRequest
 from workbench.kernels import events
 from workbench.kernels.audience import Audience
@@ -37,8 +39,13 @@ _MOST_KNOWN = 10_000
 _OTHER_HALF_S = 5.0
 # Widgets' messages: the cell that runs may await one, and what is queued waits for that cell.
 _OVERTAKING = ("comm_open", "comm_msg", "comm_close")
+# Who may stop what comes in.
+_WAKING = "a sandbox that is not awake"
 _NO_SUBSHELLS = "this kernel has no subshells: cells of a session run one after the other"
 _KEPT = "this kernel belongs to a workbench session, which keeps it; end it by `workbench sessions rm`"
+
+
+_Take = Callable[[list[bytes], Message], None]
 
 
 class Plugged(Protocol):
@@ -79,6 +86,7 @@ class Relay:
     def __init__(self, context: zmq.Context[Any], place: Path, turn: Turn) -> None:
         self._signer = Signer(secrets.token_hex(32))
         self._turn = turn
+        self.visit: Visit = lambda: None
         self._place = place
         self._kernel: Plugged | None = None
         self._known: OrderedDict[str, _Request] = OrderedDict()
@@ -102,9 +110,9 @@ class Relay:
                 f"no socket can have a name as long as {longest}; choose a shorter WORKBENCH_DATA_DIR to attach"
             )
         takes: dict[str, Callable[[list[bytes]], None]] = {
-            "shell": self._on_shell,
-            "control": self._on_control,
-            "stdin": self._on_stdin,
+            "shell": functools.partial(self._hear, "shell", self._on_shell),
+            "control": functools.partial(self._hear, "control", self._on_control),
+            "stdin": functools.partial(self._hear, "stdin", self._on_stdin),
             "hb": self._on_heartbeat,
         }
         for name, take in takes.items():
@@ -190,23 +198,38 @@ class Relay:
 
     # What visitors ask
 
-    def _take(self, channel: str, frames: list[bytes]) -> tuple[_Request, Message] | None:
+    def _hear(self, channel: str, take: _Take, frames: list[bytes]) -> None:
         message = parse(frames)
         # BARRIER: whoever can reach the socket must also know the key; held by tests/kernel/test_attach.py.
         if message is None or not self._signer.signed_by_us(message):
-            return None
+            return
         route = frames[: len(frames) - len(message.frames)]
+        awake = self.visit()
+        if awake is None:
+            take(route, message)
+        else:
+            # A channel keeps its order: what is behind this one waits in the socket.
+            self._channels[channel].pause(_WAKING)
+            self._later(self._take_awake(channel, awake, functools.partial(take, route, message)))
+
+    async def _take_awake(
+        self, channel: str, awake: AbstractAsyncContextManager[None], take: Callable[[], None]
+    ) -> None:
+        try:
+            async with awake:
+                take()
+        finally:
+            self._channels[channel].resume(_WAKING)
+
+    def _request(self, channel: str, route: list[bytes], message: Message) -> _Request:
         request = _Request(channel, route, message)
         self._known[message.request] = request
         while len(self._known) > _MOST_KNOWN:
             self._known.popitem(last=False)
-        return request, message
+        return request
 
-    def _on_shell(self, frames: list[bytes]) -> None:
-        taken = self._take("shell", frames)
-        if taken is None:
-            return
-        request, message = taken
+    def _on_shell(self, route: list[bytes], message: Message) -> None:
+        request = self._request("shell", route, message)
         before = [one for one in self._waiting if one.route == request.route]
         if message.kind == "shutdown_request":
             self._refuse(request, _KEPT)
@@ -257,11 +280,8 @@ class Relay:
         self._reply(request, {"status": "aborted"})
         self._tell_all("status", {"execution_state": "idle"}, request.header)
 
-    def _on_control(self, frames: list[bytes]) -> None:
-        taken = self._take("control", frames)
-        if taken is None:
-            return
-        request, message = taken
+    def _on_control(self, route: list[bytes], message: Message) -> None:
+        request = self._request("control", route, message)
         match message.kind:
             case "interrupt_request" if self._kernel is not None:
                 self._later(self._interrupt(self._kernel.interrupt, request))
@@ -289,9 +309,8 @@ class Relay:
         self._reply(request, content)
         self._tell_all("status", {"execution_state": "idle"}, request.header)
 
-    def _on_stdin(self, frames: list[bytes]) -> None:
-        message = parse(frames)
-        if message is not None and self._signer.signed_by_us(message) and self._kernel is not None:
+    def _on_stdin(self, _route: list[bytes], message: Message) -> None:
+        if self._kernel is not None:
             self._kernel.pass_on("stdin", self._resigned(message.frames, self._kernel.signer))
 
     def _on_heartbeat(self, frames: list[bytes]) -> None:

@@ -5,6 +5,7 @@ If it began there is a result with an outcome; if it never began there is an err
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -86,7 +87,9 @@ def _check_code(what: str, text: str) -> None:
 
 
 def _check_limit(limit_s: float, most_s: float) -> None:
-    # Written so that a NaN, which no comparison holds for, is refused as well.
+    # Neither survives being written down as JSON.
+    if not math.isfinite(limit_s):
+        raise InvalidRequest(f"a time limit is a number of seconds, not {limit_s:g}")
     if not 0 < limit_s <= most_s:
         raise InvalidRequest(f"a time limit must be above 0 and at most {most_s:g} s, not {limit_s:g}")
 

@@ -43,6 +43,17 @@ async def authenticated(door: Door, headers: Headers) -> Caller:
     return await door.service.access.authenticate(presented(headers))
 
 
+async def check_still_good(visit: Visit) -> None:
+    """For what takes long.
+
+    Raises:
+        Unauthenticated: the key was revoked meanwhile, or has expired.
+    """
+    # BARRIER: who was shut out would go on reading; held by tests/server/test_refusals.py.
+    if not await visit.door.service.access.still_good(visit.caller):
+        raise Unauthenticated("the key was revoked meanwhile, or has expired; use another one")
+
+
 def require(caller: Caller, scope: Scope) -> None:
     """Raises: Denied if the key has not the scope."""
     # BARRIER: a key for one thing would do another; held by tests/server/test_refusals.py.
@@ -107,9 +118,9 @@ async def in_session(request: Request, session_id: SessionPath) -> SessionVisit:
 
 
 async def owning_session(request: Request, session_id: SessionPath) -> SessionVisit:
-    """For what changes a session's cost, or reaches beyond it."""
+    """For what changes a session's cost, ends it, or reaches beyond it."""
     visit = _session_visit(request, session_id)
-    _require_key(visit.caller, "change its size, branch it, or make tokens")
+    _require_key(visit.caller, "change its size, branch it, make tokens or delete it")
     return visit
 
 

@@ -34,6 +34,8 @@ class Note:
     caller: Caller | None = None
     session: str = ""
     outcome: str = ""
+    body_left: bool = False
+    """more of its body may come, which nobody will read"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from typing import Annotated, Any, TypeVar
 
@@ -21,6 +22,7 @@ from workbench.contracts.host import OutputPage
 from workbench.core import requests
 from workbench.errors import Conflict, InvalidRequest, WorkbenchError
 from workbench.model.records import CellKind, CellRecord, CellStatus
+from workbench.server.auth import check_still_good
 from workbench.server.door import SessionVisit
 from workbench.server.listening import Heard, Listener
 from workbench.server.metrics import outcome_of
@@ -104,7 +106,7 @@ class _Followed(Response):
         async with Listener(receive, self._visit.door) as listener:
             last = b""
             try:
-                async with contextlib.aclosing(self._words(_Ear(listener, say))) as words:
+                async with contextlib.aclosing(self._words(_Ear(listener, say, self._visit))) as words:
                     async for some in words:
                         await say(some)
             except _Over as over:
@@ -148,19 +150,22 @@ class _Followed(Response):
 class _Ear:
     """Waits for what a stream will say next, and keeps the connection alive meanwhile."""
 
-    def __init__(self, listener: Listener, say: Callable[[bytes], Awaitable[None]]) -> None:
+    def __init__(self, listener: Listener, say: Callable[[bytes], Awaitable[None]], visit: SessionVisit) -> None:
         self._listener = listener
+        self._visit = visit
+        self._looked = time.monotonic()
         self.say = say
 
     async def hear(self, work: Coroutine[Any, Any, T]) -> T:
         """Its answer.
 
         Raises:
-            _Over: nobody listens any more, or the server is about to leave.
+            _Over: nobody listens any more, or may, or the server is about to leave.
         """
         task = asyncio.create_task(work)
         try:
             while True:
+                await self._look()
                 # A little longer than what the core was given, whose answer is then the usual sign of life.
                 heard = await self._listener.wait(task, _HEARTBEAT_S + 1.0)
                 if heard is Heard.DONE:
@@ -171,6 +176,17 @@ class _Ear:
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
+
+    async def _look(self) -> None:
+        """Now and then, whether the key is still good: a stream that says much has no other pauses."""
+        if time.monotonic() - self._looked < _HEARTBEAT_S:
+            return
+        try:
+            await check_still_good(self._visit)
+        except WorkbenchError as problem:
+            self._visit.note.outcome = problem.code
+            raise _Over(f": {problem.code}; connect again with Last-Event-ID\n\n".encode()) from None
+        self._looked = time.monotonic()
 
 
 def place_of(record: CellRecord) -> str:

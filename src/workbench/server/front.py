@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import secrets
 import time
@@ -10,17 +11,19 @@ from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from workbench.errors import InternalError, WorkbenchError
+from workbench.errors import InternalError, ServerUnavailable, TooLarge, WorkbenchError
 from workbench.server.answers import refusal
 from workbench.server.auth import authenticated
 from workbench.server.door import Door, Note
-from workbench.server.limits import read_body
-from workbench.wire.problems import status_of
+from workbench.server.limits import has_body, read_body
 
 # What a proxy or a client may call a request. Anything else would be foreign words in our log.
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _METHODS = frozenset({"GET", "POST", "PATCH", "PUT", "DELETE", "HEAD", "OPTIONS", "TRACE"})
 _GUARDED = "/v1/"
+_ASKING = frozenset({"GET", "HEAD", "OPTIONS"})
+# What has no use for a body. If one comes all the same, it is not read.
+_WITHOUT_BODY = _ASKING | {"DELETE", "TRACE"}
 # What nginx calls a client that left before the answer.
 _CLIENT_LEFT = 499
 
@@ -46,6 +49,11 @@ class Front:
             await self._pass(scope, headers, receive, out)
         except ClientDisconnect:
             out.status = out.status or _CLIENT_LEFT
+        except asyncio.CancelledError:
+            # Nobody cancels requests but a server that has no more time for them.
+            if out.status or not self._door.stopping.is_set():
+                raise
+            await self._failed(scope, receive, out, _leaving(scope, headers))
         except Exception as problem:  # noqa: BLE001  (whatever it is, the caller gets an answer)
             await self._failed(scope, receive, out, problem)
         finally:
@@ -57,11 +65,23 @@ class Front:
         # tests/server/test_refusals.py.
         if scope["path"].startswith(_GUARDED):
             note.caller = await authenticated(self._door, headers)
-        body = await read_body(headers, receive, self._door.options.max_body_bytes)
+        elif has_body(headers):
+            note.body_left = True
+            raise TooLarge("nothing at this address takes a body; ask without one", {"most_bytes": "0"})
+        body = await self._body(scope, headers, receive)
         if body:
             # It was checked here. FastAPI gives a body without a type to its reader as it is, and ours reads bytes.
             scope["headers"] = [one for one in scope["headers"] if one[0] != b"content-type"]
         await self._app(scope, _Replayed(body, receive), out)
+
+    async def _body(self, scope: Scope, headers: Headers, receive: Receive) -> bytes:
+        if scope["method"] in _WITHOUT_BODY:
+            return b""
+        note: Note = scope["workbench.note"]
+        note.body_left = True
+        body = await read_body(headers, receive, self._door.options.max_body_bytes)
+        note.body_left = False
+        return body
 
     async def _failed(self, scope: Scope, receive: Receive, out: _Out, problem: Exception) -> None:
         note: Note = scope["workbench.note"]
@@ -74,8 +94,8 @@ class Front:
         if out.status:
             # The headers are gone. An answer that breaks off is at least not read as a whole one.
             raise problem
-        closing = {"connection": "close"} if status_of(problem) == 413 else {}
-        await refusal(problem, note.request_id, headers=closing)(scope, receive, out)
+        headers = {"connection": "close"} if note.body_left else {}
+        await refusal(problem, note.request_id, headers=headers)(scope, receive, out)
 
     def _written_down(self, scope: Scope, note: Note, status: int, seconds: float) -> None:
         route = getattr(scope.get("route"), "path", "") or "unmatched"
@@ -129,3 +149,12 @@ class _Replayed:
 def _request_id(headers: Headers) -> str:
     given = headers.get("x-request-id", "")
     return given if _REQUEST_ID.fullmatch(given) else f"req-{secrets.token_hex(8)}"
+
+
+def _leaving(scope: Scope, headers: Headers) -> ServerUnavailable:
+    """For what has no answer when the server has to go."""
+    if scope["method"] in _ASKING or "idempotency-key" in headers:
+        return ServerUnavailable("the server stops; ask again in a moment")
+    problem = ServerUnavailable("the server stops, and whether this was done is not known; look before you ask again")
+    problem.retryable = False
+    return problem

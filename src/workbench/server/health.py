@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from fastapi import APIRouter, Request
-from starlette.datastructures import Headers
 from starlette.responses import Response
 
 from workbench import __version__
 from workbench.model.access import Scope
+from workbench.server.addresses import is_loopback, without_port
 from workbench.server.answers import answer
 from workbench.server.auth import authenticated, require
 from workbench.server.door import Door
@@ -18,13 +18,17 @@ from workbench.wire import rest
 
 router = APIRouter(tags=["health"])
 
+_OF_PROXIES = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip", "via")
 
+
+# Those who watch often ask for the status alone.
+@router.head("/healthz", include_in_schema=False)
 @router.get(
     "/healthz",
     operation_id="healthz",
     summary="Whether it lives",
     response_model=rest.Health,
-    responses={422: problem(422), 500: problem(500)},
+    responses={413: problem(413), 422: problem(422), 500: problem(500)},
 )
 async def healthz(request: Request) -> Response:
     """It answers, whatever else is wrong. For who restarts it if it does not."""
@@ -32,12 +36,14 @@ async def healthz(request: Request) -> Response:
     return answer(rest.Health(status="ok", version=__version__))
 
 
+@router.head("/readyz", include_in_schema=False)
 @router.get(
     "/readyz",
     operation_id="readyz",
     summary="Whether it can work",
     response_model=rest.Health,
     responses={
+        413: problem(413),
         422: problem(422),
         500: problem(500),
         503: {"model": rest.Health, "description": "It cannot work now; `checks` says why."},
@@ -64,21 +70,26 @@ async def readyz(request: Request) -> Response:
         200: {"description": "In Prometheus' text format.", "content": {"text/plain": {"schema": {"type": "string"}}}},
         401: problem(401),
         403: problem(403),
+        413: problem(413),
         422: problem(422),
         500: problem(500),
         503: problem(503),
     },
 )
 async def metrics(request: Request) -> Response:
-    """For Prometheus. On a server that only this machine reaches no key is needed, elsewhere one with scope admin."""
+    """For Prometheus. Without a key only from this machine, of a server that no other reaches; else with admin."""
     door: Door = request.app.state.door
     # BARRIER: how much is done by whom is nobody else's business; a proxy on this machine brings others along; held by
     # tests/server/test_watching.py.
-    if not door.options.metrics_open or _came_by_proxy(request.headers):
+    if not (door.options.metrics_open and _came_straight(request)):
         require(await authenticated(door, request.headers), Scope.ADMIN)
     check_question(request)
     return Response(door.metrics.text(), media_type=CONTENT_TYPE)
 
 
-def _came_by_proxy(headers: Headers) -> bool:
-    return "forwarded" in headers or "x-forwarded-for" in headers
+def _came_straight(request: Request) -> bool:
+    """As far as that can be seen: proxies add headers, or ask for another name, or speak a version that nobody does."""
+    headers = request.headers
+    if any(name in headers for name in _OF_PROXIES) or request.scope["http_version"] != "1.1":
+        return False
+    return is_loopback(without_port(headers.get("host", "")))

@@ -17,6 +17,11 @@ _BODY_TIMEOUT_S = 60.0
 _OVERRUN_FACTOR, _OVERRUN_S = 8, 5.0
 
 
+def has_body(headers: Headers) -> bool:
+    """Whether one is said to come."""
+    return headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
+
+
 async def read_body(headers: Headers, receive: Receive, most: int) -> bytes:
     """The whole body; empty if there is none.
 
@@ -25,9 +30,9 @@ async def read_body(headers: Headers, receive: Receive, most: int) -> bytes:
         UnsupportedMedia: it is not JSON.
         InvalidRequest: it did not come in time.
     """
-    declared = headers.get("content-length", "0")
-    if declared == "0" and "transfer-encoding" not in headers:
+    if not has_body(headers):
         return b""
+    declared = headers.get("content-length", "0")
     if declared.isdigit() and int(declared) > most:
         await _throw_away(receive, min(int(declared), most * _OVERRUN_FACTOR))
         raise _too_large(most)

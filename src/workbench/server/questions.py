@@ -18,6 +18,7 @@ from workbench.errors import InvalidRequest, NotFound
 
 M = TypeVar("M", bound=BaseModel)
 _TOLD = 5
+_MOST_NAME = 200
 _DOCS = "/docs has the shape of every request"
 _NAMED = {
     "session_id": ("session", "GET /v1/sessions"),
@@ -57,18 +58,23 @@ def _refused(model: type[BaseModel], errors: Sequence[ErrorDetails]) -> InvalidR
         where = errors[0].get("ctx", {}).get("error", errors[0]["msg"])
         return NotJson(f"the body is not JSON: {where}; send an object in UTF-8, with content-type: application/json")
     told = [_told(model, error) for error in errors[:_TOLD]]
-    field = ".".join(str(part) for part in errors[0]["loc"])
+    field = _place(errors[0])
     return InvalidRequest(f"{_sentence('; '.join(told))} {_DOCS}", {"field": field} if field else {})
 
 
 def _told(model: type[BaseModel], error: ErrorDetails) -> str:
     *above, last = error["loc"] or ("",)
-    name = ".".join(str(part) for part in error["loc"])
+    name = _place(error)
     if error["type"] == "extra_forbidden":
-        return _no_such(f"no such field: {name[:200]!r}", str(last), _fields(model, above))
+        return _no_such(f"no such field: {name!r}", str(last)[:_MOST_NAME], _fields(model, above))
     if error["type"] == "missing":
         return f"the field {name!r} is missing"
     return f"{name}: {error['msg']}" if name else f"the body: {error['msg']}"
+
+
+def _place(error: ErrorDetails) -> str:
+    # Names are the caller's, and may be of any length.
+    return ".".join(str(part) for part in error["loc"])[:_MOST_NAME]
 
 
 def _fields(model: type[BaseModel], above: Iterable[str | int]) -> list[str]:
@@ -109,8 +115,8 @@ def check_question(request: Request) -> None:
     known = _parameters(route.dependant)
     for name in request.query_params:
         if name not in known:
-            told = _no_such(f"no such query parameter: {name[:200]!r}", name, known)
-            raise InvalidRequest(f"{_sentence(told)} {_DOCS}", {"parameter": name[:200]})
+            told = _no_such(f"no such query parameter: {name[:_MOST_NAME]!r}", name[:_MOST_NAME], known)
+            raise InvalidRequest(f"{_sentence(told)} {_DOCS}", {"parameter": name[:_MOST_NAME]})
 
 
 def _parameters(needed: Dependant) -> list[str]:

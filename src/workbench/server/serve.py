@@ -21,7 +21,9 @@ import uvloop
 from fastapi import FastAPI
 
 from workbench.errors import InvalidSetting
+from workbench.server.addresses import is_loopback
 from workbench.server.app import make_app
+from workbench.server.connection import Connection, raise_file_limit
 from workbench.server.door import Door
 from workbench.server.logs import JsonHandler, Log
 from workbench.server.service import ServerOptions, Service
@@ -35,6 +37,7 @@ _BACKLOG = 2048
 _KEEP_ALIVE_S = 75
 # Awaited requests have ten seconds of their own; what is left after these is closed.
 _GRACEFUL_S = 13
+_LAST_WORDS_S = 3.0
 
 
 def run_server(open_service: OpenService, settings: Settings, *, started: Started, log: Log | None = None) -> None:
@@ -44,6 +47,7 @@ def run_server(open_service: OpenService, settings: Settings, *, started: Starte
         InvalidSetting: where or how it is to listen cannot be, with the setting to change.
     """
     log = log or Log(settings.log_level)
+    raise_file_limit()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner, _libraries_told(log):
         runner.run(serve(open_service, settings, started=started, log=log))
 
@@ -74,16 +78,6 @@ def check_address(settings: Settings) -> None:
         "has a certificate; or, in a network that you trust, set WORKBENCH_ALLOW_PLAIN_HTTP=true",
         {"setting": "WORKBENCH_LISTEN_HOST"},
     )
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches it."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def local_url(host: str, port: int, *, secure: bool) -> str:
@@ -162,7 +156,8 @@ def _options(settings: Settings, url: str, log: Log) -> ServerOptions:
         url=url,
         max_body_bytes=settings.max_body_mib * 1024 * 1024,
         cell_limit_max_s=settings.cell_limit_max_s,
-        metrics_open=is_loopback(settings.listen_host),
+        # Behind a proxy everybody comes from this machine.
+        metrics_open=is_loopback(settings.listen_host) and not settings.public_url and not settings.trusted_proxies,
         log=log,
     )
 
@@ -170,7 +165,7 @@ def _options(settings: Settings, url: str, log: Log) -> ServerOptions:
 def _config(settings: Settings, app: FastAPI, context: ssl.SSLContext | None) -> uvicorn.Config:
     config = uvicorn.Config(
         app,
-        http="httptools",
+        http=Connection,
         ws="none",
         lifespan="on",
         log_config=None,
@@ -206,6 +201,9 @@ class _Server(uvicorn.Server):
         """First streams are told, so that connections come to their ends."""
         self._door.stopping.set()
         await super().shutdown(sockets)
+        # Those that had to be cancelled say so to their callers, and need the store for it, which is closed next.
+        if (tasks := set(self.server_state.tasks)) and not self.force_exit:
+            await asyncio.wait(tasks, timeout=_LAST_WORDS_S)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:

@@ -12,10 +12,11 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from workbench.core import requests
-from workbench.errors import NotFound, WorkbenchError
+from workbench.errors import NotFound, Unauthenticated, WorkbenchError
 from workbench.model.ids import CellId
 from workbench.model.records import CellKind, CellRecord, CellStatus
 from workbench.server.answers import JSON, answer
+from workbench.server.auth import check_still_good
 from workbench.server.door import SessionVisit
 from workbench.server.listening import Heard, Listener
 from workbench.server.metrics import outcome_of
@@ -68,6 +69,7 @@ class _Awaited(Response):
         self._visit = visit
         self._request = request
         self._task = task
+        self._shut_out = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
         """As ASGI has it."""
@@ -88,14 +90,28 @@ class _Awaited(Response):
                 deadline = time.monotonic() + _STOP_GRACE_S
             elif heard is not Heard.SILENCE:
                 return heard is Heard.DONE
-            elif deadline is not None and time.monotonic() >= deadline:
+            elif (deadline is not None and time.monotonic() >= deadline) or not await self._still_good():
                 return True
             else:
                 await send({"type": "http.response.body", "body": b" ", "more_body": True})
 
+    async def _still_good(self) -> bool:
+        try:
+            await check_still_good(self._visit)
+        except Unauthenticated:
+            self._shut_out = True
+        except WorkbenchError:
+            # It is asked again in a moment; until then nothing is told.
+            pass
+        return not self._shut_out
+
     async def _known(self) -> rest.Cell:
         """Its end; or, if it failed, or there is no time left for it, what is known."""
         problem: BaseException | None = None
+        if self._shut_out:
+            # It runs on, and what becomes of it is told to those who have a key.
+            self._visit.note.outcome = Unauthenticated.code
+            return _as_asked(self._request, None)
         if self._task.done():
             problem = self._task.exception()
             if problem is None:

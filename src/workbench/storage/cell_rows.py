@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import msgspec
 
 from workbench.contracts.storage import CellPageRequest
-from workbench.errors import NotFound
+from workbench.errors import InternalError, NotFound
 from workbench.model.execution import CellResult, CommandResult
 from workbench.model.ids import CellId, ProjectId, SandboxId, SessionId
 from workbench.model.records import CellKind, CellRecord, CellStatus, Problem, Progress
@@ -27,9 +27,13 @@ _GET = f"{_SELECT} AND id = ?"
 _WITH_IDEMPOTENCY_KEY = f"{_SELECT} AND idempotency_key = ? AND idempotency_key <> ''"
 _MOVE = f"UPDATE cells SET sandbox = ? WHERE {_OF_PROJECT} AND session = ? AND id = ? AND status = 'pending'"  # noqa: S608
 _FINISH = f"""
-    UPDATE cells SET status = ?, ended_at = ?, answer = ?
+    UPDATE cells SET status = ?, ended_at = ?, answer = ?,
+        idempotency_key = CASE WHEN ? = 1 THEN '' ELSE idempotency_key END
     WHERE {_OF_PROJECT} AND session = ? AND id = ? AND status = 'pending' AND (? = '' OR sandbox = ?)
     RETURNING {COLUMNS}
+"""  # noqa: S608
+_PENDING_IN = f"""
+    SELECT {COLUMNS} FROM cells WHERE {_OF_PROJECT} AND sandbox = ? AND status = 'pending' ORDER BY session, id
 """  # noqa: S608
 _OLDEST_FIRST = "ORDER BY created_at, id LIMIT ?"
 _NEWEST_FIRST = "ORDER BY created_at DESC, id DESC LIMIT ?"
@@ -112,17 +116,24 @@ class SqlCellStore:
         end: CellResult | CommandResult | Problem,
         *,
         sandbox: SandboxId | None = None,
+        free_key: bool = False,
     ) -> CellRecord | None:
         """As the contract has it."""
         status = CellStatus.FAILED if isinstance(end, Problem) else CellStatus.ENDED
 
         def update(connection: Connection) -> list[Row]:
             name = (self._project, session, cell)
-            values = (status.value, at, _encode(end).decode(), *name, sandbox or "", sandbox or "")
-            return connection.rows(_FINISH, *values) or connection.rows(_GET, *name)
+            told = (status.value, at, _encode(end).decode(), int(free_key))
+            finished = connection.rows(_FINISH, *told, *name, sandbox or "", sandbox or "")
+            return finished or connection.rows(_GET, *name)
 
         rows = await self._database.do(update)
         return cell_of(rows[0]) if rows else None
+
+    async def pending_in(self, sandbox: SandboxId) -> tuple[CellRecord, ...]:
+        """As the contract has it."""
+        rows = await self._database.do(lambda connection: connection.rows(_PENDING_IN, self._project, sandbox))
+        return tuple(cell_of(row) for row in rows)
 
     async def list(self, request: CellPageRequest) -> tuple[CellRecord, ...]:
         """As the contract has it."""
@@ -159,9 +170,9 @@ def _values(record: CellRecord) -> tuple[Value, ...]:
 def cell_of(row: Row) -> CellRecord:
     """The record in a row of `COLUMNS`."""
     kept = dict(zip(_NAMES, row, strict=True))
-    asked = _decode_asked(kept["asked"])
-    kind, status = CellKind(kept["kind"]), CellStatus(kept["status"])
-    decode_result = _decode_cell if kind is CellKind.CELL else _decode_command
+    asked = _asked(kept["asked"])
+    kind = CellKind(kept["kind"])
+    status, result, problem = _end(kind, CellStatus(kept["status"]), kept["id"], kept["answer"])
     return CellRecord(
         id=CellId(kept["id"]),
         session=SessionId(kept["session"]),
@@ -175,6 +186,28 @@ def cell_of(row: Row) -> CellRecord:
         created_at=kept["created_at"],
         ended_at=kept["ended_at"],
         status=status,
-        result=decode_result(kept["answer"]) if status is CellStatus.ENDED else None,
-        problem=_decode_problem(kept["answer"]) if status is CellStatus.FAILED else None,
+        result=result,
+        problem=problem,
     )
+
+
+def _asked(text: str) -> _Asked:
+    """Or that it cannot be read, which is no reason not to find its end."""
+    try:
+        return _decode_asked(text)
+    except (msgspec.MsgspecError, UnicodeError) as unread:
+        return _Asked(code=f"# what was asked cannot be read any more: {unread}", limit_s=0.0, progress=Progress())
+
+
+def _end(
+    kind: CellKind, status: CellStatus, name: str, answer: str
+) -> tuple[CellStatus, CellResult | CommandResult | None, Problem | None]:
+    try:
+        if status is CellStatus.FAILED:
+            return status, None, _decode_problem(answer)
+        if status is CellStatus.ENDED:
+            return status, (_decode_cell if kind is CellKind.CELL else _decode_command)(answer), None
+    except (msgspec.MsgspecError, UnicodeError) as unread:
+        problem = InternalError(f"the end of {kind} {name} cannot be read any more: {unread}", {"cell": name})
+        return CellStatus.FAILED, None, Problem.of(problem)
+    return status, None, None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from workbench.errors import Conflict, NotFound
 from workbench.model.access import Key, Scope
-from workbench.model.ids import KeyId, ProjectId, SessionId
+from workbench.model.ids import KeyId, MountId, ProjectId, SessionId
 from workbench.model.records import AuditEntry
 from workbench.storage.database import Connection, Database, Orphaned, Refused, Row, Value
 from workbench.storage.wording import key_exists_already, no_such_key, no_such_session
@@ -13,6 +13,9 @@ _KEY_NAMES = ("id", "project", "label", "scopes", "session", "digest", "created_
               "replaced_by")  # fmt: skip
 _KEY_COLUMNS = ", ".join(_KEY_NAMES)
 _ADD_KEY = f"INSERT INTO keys ({_KEY_COLUMNS}) VALUES ({', '.join('?' * len(_KEY_NAMES))})"  # noqa: S608
+_IS_THERE_ANY = "SELECT 1 FROM keys WHERE session IS NULL LIMIT 1"
+# What nobody else holds: no mount has such a name.
+_FIRST = MountId("the first key")
 _GET_KEY = f"SELECT {_KEY_COLUMNS} FROM keys WHERE id = ?"  # noqa: S608
 _LIST_KEYS = f"SELECT {_KEY_COLUMNS} FROM keys WHERE session IS NULL ORDER BY created_at, id"  # noqa: S608
 _LIST_KEYS_OF_PROJECT = f"""
@@ -29,7 +32,12 @@ _REPLACE_KEY = """
 _REMOVE_TOKENS = "DELETE FROM keys WHERE session IS NOT NULL AND expires_at <> '' AND expires_at < ?"
 _AUDIT_NAMES = ("at", "project", "key_id", "session", '"user"', "action", "outcome", "detail")
 _AUDIT_COLUMNS = ", ".join(_AUDIT_NAMES)
-_ADD_AUDIT = f"INSERT INTO audit ({_AUDIT_COLUMNS}) VALUES ({', '.join('?' * len(_AUDIT_NAMES))})"  # noqa: S608
+_ADD_AUDIT = f"""
+    INSERT INTO audit ({_AUDIT_COLUMNS}) VALUES (?, ?, ?, ?,
+        CASE WHEN ? <> '' THEN ? ELSE
+            COALESCE((SELECT "user" FROM sessions WHERE sessions.id = ? AND sessions.project = ?), '') END,
+        ?, ?, ?)
+"""  # noqa: S608
 _LIST_AUDIT = f"SELECT {_AUDIT_COLUMNS} FROM audit WHERE project = ?"  # noqa: S608
 
 
@@ -47,6 +55,19 @@ class SqlKeyStore:
                 _add(connection, key)
 
         await self._database.do(insert)
+
+    async def add_first(self, key: Key) -> bool:
+        """As the contract has it."""
+
+        def insert(connection: Connection) -> bool:
+            with connection.durable(), connection.together():
+                connection.hold(_FIRST)
+                if connection.rows(_IS_THERE_ANY):
+                    return False
+                _add(connection, key)
+                return True
+
+        return await self._database.do(insert)
 
     async def get(self, key: KeyId) -> Key:
         """As the contract has it."""
@@ -97,8 +118,9 @@ class SqlAuditStore:
 
     async def add(self, entry: AuditEntry) -> None:
         """As the contract has it."""
-        values = (entry.at, entry.project, entry.key or "", entry.session or "", entry.user, entry.action,
-                  entry.outcome, entry.detail)  # fmt: skip
+        session = entry.session or ""
+        values = (entry.at, entry.project, entry.key or "", session, entry.user, entry.user, session, entry.project,
+                  entry.action, entry.outcome, entry.detail)  # fmt: skip
         await self._database.do(lambda connection: connection.change(_ADD_AUDIT, *values))
 
     async def list(self, project: ProjectId, *, before: str = "", limit: int = 100) -> tuple[AuditEntry, ...]:

@@ -136,8 +136,20 @@ class MemoryHousekeeping:
 
     async def begun(self, after: SessionId | None, limit: int) -> tuple[Session, ...]:
         """As the contract has it."""
-        found = [one for _, one in sorted(self._shelves.sessions.items()) if one.begun and not one.ending]
-        return tuple(one for one in found if one.spec.id > (after or ""))[:limit]
+        return tuple(one for one in self._after(after) if one.begun and not one.ending)[:limit]
+
+    async def left_over(self, before: str, after: SessionId | None, limit: int) -> tuple[Session, ...]:
+        """As the contract has it."""
+        found = [one for one in self._after(after) if one.ending or one.unfinished]
+        return tuple(one for one in found if one.used_at < before)[:limit]
+
+    async def unbegun(self, since: str, after: SessionId | None, limit: int) -> tuple[Session, ...]:
+        """As the contract has it."""
+        found = [one for one in self._after(after) if not (one.begun or one.ending or one.unfinished)]
+        return tuple(one for one in found if one.used_at >= since)[:limit]
+
+    def _after(self, after: SessionId | None) -> list[Session]:
+        return [one for name, one in sorted(self._shelves.sessions.items()) if name > (after or "")]
 
     async def pending(self, after: CellId | None, limit: int) -> tuple[tuple[ProjectId, CellRecord], ...]:
         """As the contract has it."""

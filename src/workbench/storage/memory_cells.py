@@ -69,6 +69,7 @@ class MemoryCellStore:
         end: CellResult | CommandResult | Problem,
         *,
         sandbox: SandboxId | None = None,
+        free_key: bool = False,
     ) -> CellRecord | None:
         """As the contract has it."""
         found = self._find(session, cell)
@@ -78,8 +79,15 @@ class MemoryCellStore:
             done = replace(found, status=CellStatus.FAILED, ended_at=at, problem=end)
         else:
             done = replace(found, status=CellStatus.ENDED, ended_at=at, result=end)
+        if free_key:
+            done = replace(done, idempotency_key="")
         self._shelves.cells[session, cell] = done
         return done
+
+    async def pending_in(self, sandbox: SandboxId) -> tuple[CellRecord, ...]:
+        """As the contract has it."""
+        cells = [cell for _, cell in sorted(self._shelves.cells.items()) if self._has(cell.session)]
+        return tuple(cell for cell in cells if cell.sandbox == sandbox and cell.status is CellStatus.PENDING)
 
     async def list(self, request: CellPageRequest) -> tuple[CellRecord, ...]:
         """As the contract has it."""

@@ -27,6 +27,13 @@ class MemoryKeyStore:
             raise NotFound(no_such_session(key.session), {"session": key.session})
         self._keys[key.id] = key
 
+    async def add_first(self, key: Key) -> bool:
+        """As the contract has it."""
+        if any(known.session is None for known in self._keys.values()):
+            return False
+        await self.add(key)
+        return True
+
     async def get(self, key: KeyId) -> Key:
         """As the contract has it."""
         if key not in self._keys:
@@ -69,10 +76,14 @@ class MemoryAuditStore:
     """An AuditStore without a disk."""
 
     def __init__(self, shelves: Shelves) -> None:
+        self._shelves = shelves
         self._entries = shelves.audit
 
     async def add(self, entry: AuditEntry) -> None:
         """As the contract has it."""
+        about = self._shelves.sessions.get(entry.session) if entry.session is not None else None
+        if not entry.user and about is not None and about.spec.project == entry.project:
+            entry = replace(entry, user=about.spec.user)
         self._entries.append(entry)
 
     async def list(self, project: ProjectId, *, before: str = "", limit: int = 100) -> tuple[AuditEntry, ...]:

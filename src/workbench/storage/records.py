@@ -7,12 +7,20 @@ from workbench.model.records import CellRecord
 from workbench.model.session import Session
 from workbench.storage import cell_rows, session_rows
 from workbench.storage.cell_rows import SqlCellStore, cell_of
-from workbench.storage.database import Connection, Database, Row
+from workbench.storage.database import Connection, Database, Row, Value
 from workbench.storage.key_rows import SqlAuditStore, SqlKeyStore
 from workbench.storage.session_rows import SqlSessionStore, session_of
 
 _BEGUN = f"""
     SELECT {session_rows.COLUMNS} FROM sessions WHERE begun = 1 AND ending = 0 AND id > ? ORDER BY id LIMIT ?
+"""  # noqa: S608
+_LEFT_OVER = f"""
+    SELECT {session_rows.COLUMNS} FROM sessions
+    WHERE (ending = 1 OR unfinished = 1) AND used_at < ? AND id > ? ORDER BY id LIMIT ?
+"""  # noqa: S608
+_UNBEGUN = f"""
+    SELECT {session_rows.COLUMNS} FROM sessions
+    WHERE begun = 0 AND ending = 0 AND unfinished = 0 AND used_at >= ? AND id > ? ORDER BY id LIMIT ?
 """  # noqa: S608
 _PENDING = f"""
     SELECT sessions.project, {cell_rows.COLUMNS} FROM cells JOIN sessions ON sessions.id = cells.session
@@ -42,7 +50,18 @@ class SqlHousekeeping:
 
     async def begun(self, after: SessionId | None, limit: int) -> tuple[Session, ...]:
         """As the contract has it."""
-        rows = await self._database.do(lambda connection: connection.rows(_BEGUN, after or "", limit))
+        return await self._sessions(_BEGUN, after or "", limit)
+
+    async def left_over(self, before: str, after: SessionId | None, limit: int) -> tuple[Session, ...]:
+        """As the contract has it."""
+        return await self._sessions(_LEFT_OVER, before, after or "", limit)
+
+    async def unbegun(self, since: str, after: SessionId | None, limit: int) -> tuple[Session, ...]:
+        """As the contract has it."""
+        return await self._sessions(_UNBEGUN, since, after or "", limit)
+
+    async def _sessions(self, sql: str, *values: Value) -> tuple[Session, ...]:
+        rows = await self._database.do(lambda connection: connection.rows(sql, *values))
         return tuple(session_of(row) for row in rows)
 
     async def pending(self, after: CellId | None, limit: int) -> tuple[tuple[ProjectId, CellRecord], ...]:

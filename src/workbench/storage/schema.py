@@ -98,6 +98,10 @@ MIGRATIONS: tuple[str, ...] = (
     CREATE INDEX audit_in_order ON audit (project, at, number);
     CREATE INDEX audit_by_time ON audit (at);
     """,
+    """
+    CREATE INDEX cells_without_an_end_in_sandbox ON cells (sandbox, session, id) WHERE status = 'pending';
+    CREATE INDEX sessions_left_over ON sessions (id) WHERE ending = 1 OR unfinished = 1;
+    """,
 )
 _POSTGRES_WORDS = {
     " WITHOUT ROWID": "",

@@ -214,6 +214,34 @@ class CellStoreContract(OpenedRecords):
         assert ended is not None
         assert ended.status is CellStatus.FAILED
 
+    async def test_a_key_is_freed_with_the_end_or_not_at_all(self, cells: CellStore, second: CellStore) -> None:
+        """The one that is freed may be another's from then on; that of what has ended stays."""
+        await cells.add(replace(a_cell(), idempotency_key="k"))
+        await cells.finish(ONE, CellId("c-1"), LATE, PROBLEM, sandbox=SandboxId("sb-0"), free_key=True)
+        assert (await second.get(ONE, CellId("c-1"))).idempotency_key == "k"
+        ended = await cells.finish(ONE, CellId("c-1"), LATE, PROBLEM, free_key=True)
+        assert ended == replace(a_cell(), ended_at=LATE, status=CellStatus.FAILED, problem=PROBLEM)
+        assert await second.with_idempotency_key(ONE, "k") is None
+        assert await second.add(replace(a_cell("c-2"), idempotency_key="k")) is None
+        await cells.finish(ONE, CellId("c-2"), LATE, a_result("c-2"))
+        again = await cells.finish(ONE, CellId("c-2"), LATE, PROBLEM, free_key=True)
+        assert again is not None
+        assert (again.status, again.idempotency_key) == (CellStatus.ENDED, "k")
+
+    async def test_what_is_pending_in_a_sandbox_is_found(self, records: Records, cells: CellStore) -> None:
+        """Of all sessions of the project that are in it."""
+        await records.sessions(DEFAULT_PROJECT).add(a_session("two"))
+        await records.sessions(OTHERS).add(a_session("theirs", project=OTHERS))
+        await records.cells(OTHERS).add(a_cell(session="theirs"))
+        pending = [a_cell("c-2"), a_cell("c-3"), a_cell("c-1", session="two")]
+        elsewhere = replace(a_cell("c-4"), sandbox=SandboxId("sb-2"))
+        for cell in (*pending, elsewhere, a_cell("c-1")):
+            await cells.add(cell)
+        await cells.finish(ONE, CellId("c-1"), LATE, a_result())
+        assert await cells.pending_in(SandboxId("sb-1")) == tuple(pending)
+        assert await cells.pending_in(SandboxId("sb-2")) == (elsewhere,)
+        assert await cells.pending_in(SandboxId("sb-0")) == ()
+
     async def test_a_cell_moves_while_it_is_pending(self, cells: CellStore, second: CellStore) -> None:
         """What has ended keeps the sandbox that has its output."""
         await cells.add(a_cell())

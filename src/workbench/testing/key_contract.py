@@ -78,6 +78,19 @@ class KeyStoreContract(OpenedRecords):
             await records.keys.add(a_key(project=OTHERS))
         assert await records.keys.get(KeyId("k1")) == a_key()
 
+    async def test_of_many_who_make_the_first_key_one_does(self, records: Records, more_records: Records) -> None:
+        """Tokens do not count; a key that is no more good does."""
+        await records.sessions(DEFAULT_PROJECT).add(a_session())
+        await records.keys.add(a_token())
+        made = await asyncio.gather(
+            *((records, more_records)[n % 2].keys.add_first(a_key(f"first{n}")) for n in range(8))
+        )
+        assert made.count(True) == 1
+        (kept,) = await records.keys.list(None)
+        assert kept.id == f"first{made.index(True)}"
+        await records.keys.revoke(kept.id, EARLY)
+        assert not await more_records.keys.add_first(a_key("later"))
+
     async def test_keys_are_listed_oldest_first_without_tokens(self, records: Records) -> None:
         """Of a project, or of all; also those that are no more good."""
         await records.sessions(DEFAULT_PROJECT).add(a_session())
@@ -174,6 +187,55 @@ class HousekeepingContract(OpenedRecords):
         assert [entry.action for entry in await records.audit.list(DEFAULT_PROJECT, limit=2)] == ["d", "a"]
         assert [entry.action for entry in await records.audit.list(DEFAULT_PROJECT, before=LATE)] == ["a", "c", "b"]
         assert await records.audit.list(DEFAULT_PROJECT, before=EARLY) == ()
+
+    async def test_an_entry_about_a_session_names_its_user(self, records: Records) -> None:
+        """Whoever noted it without; of the same project, and only if it is there."""
+        await records.sessions(DEFAULT_PROJECT).add(a_session(user="bob"))
+        nameless = replace(an_entry("a"), user="")
+        for entry in (
+            nameless,
+            an_entry("b"),
+            replace(nameless, session=SessionId("none")),
+            replace(nameless, session=None),
+            replace(nameless, project=OTHERS),
+        ):
+            await records.audit.add(entry)
+        users = [entry.user for entry in await records.audit.list(DEFAULT_PROJECT)]
+        assert users == ["", "", "alice", "bob"]
+        assert [entry.user for entry in await records.audit.list(OTHERS)] == [""]
+
+    async def test_sessions_left_over_are_listed_for_all_projects(self, records: Records) -> None:
+        """Those that are being deleted or made, if they were not used since."""
+        made = {
+            "a": replace(a_session("a"), begun=True),
+            "b": replace(a_session("b"), begun=True, ending=True),
+            "c": replace(a_session("c"), unfinished=True),
+            "d": replace(a_session("d"), ending=True, used_at=LATE),
+        }
+        for one in made.values():
+            await records.sessions(DEFAULT_PROJECT).add(one)
+        theirs = replace(a_session("e", project=OTHERS), ending=True)
+        await records.sessions(OTHERS).add(theirs)
+        assert await records.house.left_over(_BETWEEN, None, 2) == (made["b"], made["c"])
+        assert await records.house.left_over(_BETWEEN, SessionId("c"), 10) == (theirs,)
+        assert await records.house.left_over(_BEFORE, None, 10) == ()
+
+    async def test_sessions_that_have_not_begun_are_listed_for_all_projects(self, records: Records) -> None:
+        """If they were used since, and are neither being deleted nor made."""
+        cold, late = a_session("c"), replace(a_session("d"), used_at=LATE)
+        for one in (
+            replace(a_session("a"), begun=True),
+            replace(a_session("b"), ending=True),
+            replace(a_session("f"), unfinished=True),
+            cold,
+            late,
+        ):
+            await records.sessions(DEFAULT_PROJECT).add(one)
+        theirs = a_session("e", project=OTHERS)
+        await records.sessions(OTHERS).add(theirs)
+        assert await records.house.unbegun("", None, 2) == (cold, late)
+        assert await records.house.unbegun("", SessionId("d"), 10) == (theirs,)
+        assert await records.house.unbegun(_BETWEEN, None, 10) == (late,)
 
     async def test_sessions_that_have_begun_are_listed_for_all_projects(self, records: Records) -> None:
         """By name, in pages, without those that are being deleted."""

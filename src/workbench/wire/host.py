@@ -103,6 +103,8 @@ class SandboxReport(Value, frozen=True, kw_only=True, tag=True):
     """why it ended, if it has"""
     frozen: bool = False
     """nothing in it runs until something is asked of it"""
+    attached_idle_s: float | None = None
+    """since an attached Jupyter client last asked for something, or its door was opened; None if it never was"""
 
 
 class DescribeSandbox(Request, frozen=True, kw_only=True):
@@ -142,6 +144,12 @@ class FreezeReport(Value, frozen=True, kw_only=True, tag=True):
 
     sandbox: str
     frozen: bool
+
+
+class ThawSandbox(Request, frozen=True, kw_only=True):
+    """Let it run again; nothing happens if it does."""
+
+    sandbox: str
 
 
 class ChangeTier(Request, frozen=True, kw_only=True):
@@ -273,8 +281,8 @@ class Problem(Value, frozen=True, kw_only=True, tag=True):
 
 
 AnyRequest = (
-    Hello | Status | CreateSandbox | DescribeSandbox | ListSandboxes | CloseSandbox | FreezeSandbox | ChangeTier
-    | MeasureSandbox | StartProcess | WriteStdin | SignalProcess | ReadOutput | WaitProcess | ForgetProcess
+    Hello | Status | CreateSandbox | DescribeSandbox | ListSandboxes | CloseSandbox | FreezeSandbox | ThawSandbox
+    | ChangeTier | MeasureSandbox | StartProcess | WriteStdin | SignalProcess | ReadOutput | WaitProcess | ForgetProcess
     | RefreshImage | Drain | Stop | AnyKernelRequest
 )  # fmt: skip
 AnyAnswer = (

@@ -142,6 +142,8 @@ class InterruptKernel(Request, frozen=True, kw_only=True):
 
     sandbox: str
     kernel: str
+    cell: str | None = None
+    """only if it is this one; which is looked at and done in one step"""
 
 
 class ListVariables(Request, frozen=True, kw_only=True):

@@ -112,7 +112,8 @@ class FakeHost:
         """what happens, once, when it was done and is not answered yet"""
         self.stuck = False
         self.attached = False
-        """a notebook is, to every kernel"""
+        """a notebook is at work, with every kernel"""
+        self.attached_idle_s: float | None = None
 
     def die(self) -> None:
         """The process ends, with everything in it; another one is there for the next request."""
@@ -174,7 +175,13 @@ class FakeHost:
     async def describe_sandbox(self, sandbox: SandboxId) -> SandboxState:
         await self._asked("describe")
         found = self._known(sandbox)
-        return SandboxState(tier=found.tier.name, warning="", gone=found.gone, frozen=found.frozen)
+        return SandboxState(
+            tier=found.tier.name,
+            warning="",
+            gone=found.gone,
+            frozen=found.frozen,
+            attached_idle_s=self.attached_idle_s,
+        )
 
     async def close_sandbox(self, sandbox: SandboxId, *, if_frozen: bool = False) -> None:
         await self._asked("close")
@@ -190,6 +197,10 @@ class FakeHost:
         frozen = found.frozen
         await self._answered("freeze")
         return frozen
+
+    async def thaw_sandbox(self, sandbox: SandboxId) -> None:
+        await self._asked("thaw")
+        self._living(sandbox)
 
     async def change_tier(self, sandbox: SandboxId, tier: Tier) -> None:
         await self._asked("tier")
@@ -291,10 +302,11 @@ class FakeHost:
         left = {name: "an open file" for name in origin.names if name not in carried}
         return Copied(carried=tuple(sorted(carried)), not_carried=left, files_note="one was left out")
 
-    async def interrupt_kernel(self, at: KernelAddress) -> None:
+    async def interrupt_kernel(self, at: KernelAddress, cell: CellId | None = None) -> None:
         await self._asked("interrupt")
         self._kernel(at)
-        self.interrupted.append(at)
+        if cell is None or cell in self.sandboxes[at.sandbox].running:
+            self.interrupted.append(at)
 
     async def list_variables(self, at: KernelAddress, most: int) -> tuple[Variable, ...]:
         await self._asked("variables")

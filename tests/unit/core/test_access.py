@@ -49,6 +49,21 @@ async def with_token(world: World, access: Access, **more: int) -> NewKey:
 # Coming in
 
 
+async def test_a_caller_is_good_until_its_key_is_revoked_or_expires(world: World, access: Access) -> None:
+    assert await access.still_good(OWNER)
+    new = await made(access)
+    caller = await access.authenticate(new.presented)
+    assert await access.still_good(caller)
+    await access.revoke_key(requests.RevokeKey(by=OWNER, key=new.key.id))
+    assert not await access.still_good(caller)
+    assert not await access.still_good(replace(caller, key=KeyId("nobody")))
+    short = await made(access, lifetime_s=60)
+    caller = await access.authenticate(short.presented)
+    assert await access.still_good(caller)
+    world.clock.seconds += 100
+    assert not await access.still_good(caller)
+
+
 async def test_a_key_lets_its_project_in_with_its_scopes(access: Access) -> None:
     new = await made(access, Scope.SESSIONS, Scope.PROXY, project=OTHER)
     caller = await access.authenticate(new.presented)

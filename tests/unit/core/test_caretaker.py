@@ -8,7 +8,7 @@ from tests.unit.core.standins import World
 from workbench.core import requests
 from workbench.core.access import Access
 from workbench.core.caretaker import CarePolicy, Caretaker, in_words
-from workbench.errors import HostUnavailable, NotFound
+from workbench.errors import KernelUnavailable, NotFound, StoreUnavailable
 from workbench.model.access import Caller
 from workbench.model.execution import MemoryState, Outcome
 from workbench.model.ids import CellId, ProjectId, SessionId
@@ -202,7 +202,7 @@ async def test_one_that_fails_does_not_keep_it_from_the_others(world: World, car
 
     async def freeze(sandbox: object) -> bool:
         if sandbox == bad:
-            raise HostUnavailable("no word from it")
+            raise KernelUnavailable("no word from it")
         return await real(sandbox)  # type: ignore[arg-type]
 
     world.host.freeze_sandbox = freeze  # type: ignore[method-assign]
@@ -218,6 +218,89 @@ async def test_sessions_of_all_projects_are_cared_for(world: World, caretaker: C
     assert (await caretaker.look()).ended == 1
     told = await bench.describe_session(requests.DescribeSession(session=ONE))
     assert told.state == "lost"
+
+
+async def test_a_host_that_hangs_is_asked_once_a_round(world: World, caretaker: Caretaker) -> None:
+    for number in range(5):
+        name = SessionId(f"s{number}")
+        await used(world, name)
+        await world.bench().submit(requests.RunCell(session=name, code="hang"))
+        await used(world, SessionId(f"t{number}"))
+    later(world, DAY)
+    world.host.asked.clear()
+    world.host.stuck = True
+    world.free_percent = 0.0
+    done = await caretaker.look()
+    assert (len(world.host.asked), len(done.problems)) == (1, 1)
+
+
+async def test_keep_alive_lets_what_stands_still_go_on(world: World, caretaker: Caretaker) -> None:
+    await used(world)
+    later(world, 16 * MINUTE)
+    assert (await caretaker.look()).frozen == 1
+    await world.bench().keep_alive(requests.KeepAlive(session=ONE))
+    assert await state(world) == "idle"
+    world.host.die()
+    await world.bench().keep_alive(requests.KeepAlive(session=ONE))
+
+
+async def test_one_that_was_frozen_to_be_ended_and_is_not_goes_on(world: World, caretaker: Caretaker) -> None:
+    await used(world, ONE, IdleLimits(freeze_after_s=0))
+    later(world, DAY)
+
+    async def somebody_comes() -> None:
+        await world.store.use(ONE, world.clock.now_iso())
+
+    world.host.afterwards["freeze"] = somebody_comes
+    assert (await caretaker.look()).ended == 0
+    assert await state(world) == "idle"
+
+
+async def test_a_result_that_could_not_be_written_down_is_taken_before_the_end(
+    world: World, caretaker: Caretaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await used(world)
+    record = await world.bench().submit(requests.RunCell(session=ONE, code="hang", cell=MINE))
+    world.host.finish(record.sandbox, MINE)
+    later(world, DAY)
+    real, failures = world.cells.finish, [StoreUnavailable("disk full")]
+
+    async def fails_once(*given: object, **named: object) -> object:
+        if failures:
+            raise failures.pop()
+        return await real(*given, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(world.cells, "finish", fails_once)
+    assert (await caretaker.look()).ended == 0
+    assert (await world.cells.get(ONE, MINE)).status is CellStatus.ENDED
+    later(world, DAY)
+    assert (await caretaker.look()).ended == 1
+
+
+async def test_what_a_notebook_does_counts_as_use_also_after_it_went(world: World, caretaker: Caretaker) -> None:
+    await used(world)
+    later(world, DAY)
+    world.host.attached_idle_s = 5.0
+    done = await caretaker.look()
+    assert (done.frozen, done.ended) == (0, 0)
+    assert (await world.store.get(ONE)).used_at > world.clock.after(-MINUTE)
+    world.host.attached_idle_s = None
+    later(world, 13 * MINUTE)
+    assert (await caretaker.look()).frozen == 0
+    later(world, 3 * MINUTE)
+    assert (await caretaker.look()).frozen == 1
+
+
+async def test_a_notebook_at_work_is_no_room_for_others(world: World, caretaker: Caretaker) -> None:
+    await used(world)
+    later(world, 5 * MINUTE)
+    world.host.attached_idle_s = 5.0
+    world.free_percent = 1.0
+    assert (await caretaker.look()).ended == 0
+    world.host.attached_idle_s = 4.0 * MINUTE
+    assert (await caretaker.look()).ended == 0
+    later(world, 2 * MINUTE)
+    assert (await caretaker.look()).ended == 1
 
 
 # Short of memory
@@ -303,6 +386,7 @@ async def test_results_that_are_there_are_taken_before_a_loss_closes_their_sandb
     for name in (names[0], names[2]):
         sandbox.running.pop(name)
         sandbox.dropped.add(name)
+    later(world, MINUTE)
     assert (await caretaker.settle_pending()).finished == 3
     ends = [(await world.cells.get(ONE, name)).result for name in names]
     assert [end.outcome for end in ends if end is not None] == [Outcome.LOST, Outcome.OK, Outcome.LOST]
@@ -314,6 +398,7 @@ async def test_many_cells_that_went_with_their_host_cost_one_moment(world: World
         await used(world, name)
         await world.bench().submit(requests.RunCell(session=name, code="hang"))
     world.host.die()
+    later(world, MINUTE)
     assert (await caretaker.settle_pending()).finished == 5
     assert world.clock.paused_s == 1.0
 

@@ -195,6 +195,13 @@ async def test_what_a_guest_calls_json_and_is_not_leaves_the_notebook_readable(w
     assert (cell["outputs"][0]["data"]["application/json"], cell["outputs"][0]["metadata"]) == (words, {})
 
 
+async def test_a_type_that_notebooks_do_not_know_stays_text(world: World) -> None:
+    display = Display(data={"a/b c+json": "{}"})
+    await kept(world, CellResult(cell=CellId("c-1"), outcome=Outcome.OK, displays=(display,), receipt=Receipt(epoch=1)))
+    (cell,) = (await notebook(world))["cells"]
+    assert cell["outputs"][0]["data"] == {"a/b c+json": "{}"}
+
+
 async def test_long_histories_are_read_page_by_page(world: World) -> None:
     for number in range(130):
         await kept(world, None, cell=f"c-{number:03}")

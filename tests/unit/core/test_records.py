@@ -192,6 +192,30 @@ async def test_a_store_that_fails_at_the_end_does_not_take_the_result_away(
     assert (await got(world)).result == record.result
 
 
+@pytest.mark.parametrize("part", ["replace", "move", "pending_in"])
+async def test_a_store_that_fails_before_the_end_is_written_does_not_take_the_result_away(
+    world: World, monkeypatch: pytest.MonkeyPatch, part: str
+) -> None:
+    """Neither an epoch nor a loss could be kept: the record stays open, for who comes when the store is back."""
+    await begun(world)
+    code = "crash" if part == "replace" else "die"
+
+    async def fails(*_: object, **__: object) -> None:
+        raise StoreUnavailable("disk full")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(world.cells if part == "pending_in" else world.store, part, fails)
+        record = await world.bench().perform(RunCell(session=ONE, code=code, cell=MINE))
+    assert record.result is not None
+    assert record.result.outcome is Outcome.LOST
+    assert (await world.cells.get(ONE, MINE)).status is CellStatus.PENDING
+    world.clock.seconds += 60
+    again = await got(world)
+    assert again.result is not None
+    assert again.result.outcome is Outcome.LOST
+    assert (await world.store.get(ONE)).epoch == 2
+
+
 async def test_a_session_deleted_under_a_cell_leaves_no_record_and_still_a_result(world: World) -> None:
     await begun(world)
     running = asyncio.create_task(world.bench().perform(RunCell(session=ONE, code="hang", cell=MINE)))
@@ -278,6 +302,9 @@ async def test_an_epoch_that_a_forgotten_cell_brought_is_kept_with_its_end(world
 async def test_a_cell_that_went_with_its_host_is_lost_and_the_next_memory_tells_it(world: World) -> None:
     await left_behind(world)
     world.host.die()
+    # Its sender might be about to send it elsewhere.
+    assert (await got(world)).status is CellStatus.PENDING
+    world.clock.seconds += 60
     record = await got(world)
     assert record.result is not None
     assert (record.status, record.result.outcome) == (CellStatus.ENDED, Outcome.LOST)
@@ -292,6 +319,7 @@ async def test_a_cell_that_was_lost_before_others_moved_on_says_the_epoch_they_h
     await left_behind(world)
     world.host.die()
     await world.bench().run_cell(RunCell(session=ONE, code="y=1"))
+    world.clock.seconds += 60
     record = await got(world)
     assert record.result is not None
     assert (record.result.outcome, record.result.receipt.epoch) == (Outcome.LOST, 2)
@@ -310,6 +338,7 @@ async def test_a_cell_whose_sandbox_took_it_along_has_the_result_of_the_host(wor
 async def test_a_cell_that_waited_in_a_sandbox_that_ended_never_began(world: World) -> None:
     record = await left_behind(world)
     world.host.fail["wait"] = sandbox_gone(record.sandbox, "disk full", began=False)
+    world.clock.seconds += 60
     failed = await got(world)
     assert failed.problem is not None
     assert (failed.status, failed.problem.code) == (CellStatus.FAILED, "sandbox_unavailable")
@@ -450,6 +479,24 @@ async def test_a_failure_is_kept_as_well(world: World) -> None:
     assert world.host.ran == []
 
 
+@pytest.mark.parametrize("settled_before", [False, True])
+async def test_a_retry_of_one_that_was_never_sent_is_sent(world: World, settled_before: bool) -> None:
+    """Its process was killed between writing it down and sending it."""
+    await begun(world)
+    world.host.fail["run"] = KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt):
+        await world.bench().perform(RunCell(session=ONE, code="y=1", cell=MINE, idempotency_key="k"))
+    world.host.fail.clear()
+    world.clock.seconds += 60
+    if settled_before:
+        assert (await world.caretaker().settle_pending()).finished == 1
+    for _ in range(2):
+        record = await world.bench().perform(RunCell(session=ONE, code="y=1", idempotency_key="k"))
+        assert record.status is CellStatus.ENDED
+    assert [code for _, code in world.host.ran] == ["x=1", "y=1"]
+    assert (await world.cells.get(ONE, MINE)).status is CellStatus.FAILED
+
+
 @pytest.mark.parametrize(
     "other",
     [
@@ -484,10 +531,13 @@ async def test_a_thought_does_not_make_it_another_request(world: World) -> None:
         RunCell(session=ONE, code="1", idempotency_key="k" * 256),
         RunCell(session=ONE, code="1", idempotency_key="a\nb"),
         RunCell(session=ONE, code="1", cell=CellId("../x")),
+        RunCell(session=ONE, code="1", limit_s=float("inf")),
+        RunCell(session=ONE, code="1", limit_s=float("nan")),
+        RunCommand(session=ONE, command="1", limit_s=float("inf")),
         RunCell(session=ONE, code="1", progress=Progress(thought="\ud800")),
     ],
 )
-async def test_what_could_not_be_written_down_is_refused(world: World, request_: RunCell) -> None:
+async def test_what_could_not_be_written_down_is_refused(world: World, request_: RunCell | RunCommand) -> None:
     with pytest.raises(InvalidRequest):
         await world.bench().perform(request_)
     assert world.host.asked == []
@@ -572,6 +622,18 @@ async def test_a_cell_is_stopped_where_it_was_sent(world: World) -> None:
     assert [at.sandbox for at in world.host.interrupted] == [record.sandbox]
     world.host.finish(record.sandbox, MINE)
     assert not await world.bench().stop_cell(StopCell(session=ONE, cell=MINE))
+
+
+async def test_the_cell_that_began_meanwhile_is_not_stopped_in_its_place(world: World) -> None:
+    record = await left_behind(world)
+
+    async def next_begins() -> None:
+        world.host.finish(record.sandbox, MINE)
+        world.host.sandboxes[record.sandbox].running[CellId("c-next")] = "hang"
+
+    world.host.meanwhile["interrupt"] = next_begins
+    await world.bench().stop_cell(StopCell(session=ONE, cell=MINE))
+    assert world.host.interrupted == []
 
 
 async def test_a_cell_whose_sandbox_is_gone_needs_no_stopping_in_the_next(world: World) -> None:

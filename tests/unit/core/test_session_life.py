@@ -103,3 +103,18 @@ async def test_deleting_a_user_leaves_the_same_name_of_another_project_alone(wor
     await world.bench().create_session(requests.CreateSession(session=ONE, user="me"))
     assert await world.bench(OTHER).delete_user(requests.DeleteUser(user="me")) == 0
     assert (await describe(world)).state == "cold"
+
+
+async def test_what_was_noted_of_a_users_branches_goes_with_them(world: World) -> None:
+    bench, access = world.bench(), Access(records=world.records, clock=world.clock)
+    one, branch = SessionId("one"), SessionId("branch")
+    await bench.create_session(requests.CreateSession(session=one, user="alice"))
+    await bench.run_cell(requests.RunCell(session=one, code="x=1"))
+    await bench.branch(requests.BranchSession(session=one, branch=branch))
+    await access.note(Caller(), "session.create", session=branch)
+    user = await bench.user_of(branch)
+    await bench.delete_session(requests.DeleteSession(session=branch))
+    await access.note(Caller(), "session.delete", session=branch, user=user)
+    assert (user, await bench.user_of(branch)) == ("alice", "")
+    await bench.delete_user(requests.DeleteUser(user="alice"))
+    assert await access.list_audit(requests.ListAudit(by=Caller())) == ()

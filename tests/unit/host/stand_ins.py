@@ -18,6 +18,7 @@ from workbench.contracts.kernel import (
     Names,
     SnapshotAnswer,
     Turn,
+    Visit,
 )
 from workbench.errors import KernelUnavailable, SandboxUnavailable
 from workbench.host.cells.cell_run import Ladder
@@ -139,8 +140,8 @@ class ScriptedKernel:
         self.interrupts += 1
         self._interrupted.set()
 
-    async def attach(self, turn: Turn) -> AttachPoint:
-        self._launcher.turn = turn
+    async def attach(self, turn: Turn, visit: Visit | None = None) -> AttachPoint:
+        self._launcher.turn, self._launcher.visit = turn, visit
         return AttachPoint(connection_file="/nowhere/kernel.json", info={"key": "k"})
 
     async def wait(self) -> ProcessExit:
@@ -171,6 +172,7 @@ class ScriptedLauncher:
         """with how much room"""
         self.dies_at_once = False
         self.turn: Turn | None = None
+        self.visit: Visit | None = None
 
     async def start(self, sandbox: object, start: KernelStart) -> ScriptedKernel:
         if isinstance(sandbox, StandInSandbox) and sandbox.gone:

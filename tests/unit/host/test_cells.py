@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from tests.unit.host.stand_ins import BOUND_S, Bench, eventually
 
+from workbench.contracts.host import was_dropped
 from workbench.errors import (
     Cancelled,
     Conflict,
@@ -68,8 +69,8 @@ async def restart(bench: Bench) -> wire.KernelReport:
     return await bench.cells.restart_kernel(wire.RestartKernel(sandbox=SANDBOX, kernel=KERNEL))
 
 
-async def interrupt(bench: Bench) -> None:
-    await bench.cells.interrupt_kernel(wire.InterruptKernel(sandbox=SANDBOX, kernel=KERNEL))
+async def interrupt(bench: Bench, cell: str | None = None) -> None:
+    await bench.cells.interrupt_kernel(wire.InterruptKernel(sandbox=SANDBOX, kernel=KERNEL, cell=cell))
 
 
 # The queue
@@ -124,8 +125,9 @@ async def test_the_same_cell_again_never_runs_twice(bench: Bench) -> None:
     with pytest.raises(Conflict, match="another cell a"):
         await send(bench, "a", "print 2")
     bench.cells.forget_cell(wire.ForgetCell(sandbox=SANDBOX, cell="a"))
-    with pytest.raises(Conflict, match="was dropped"):
+    with pytest.raises(Conflict, match="was dropped") as told:
         await send(bench, "a", "print 1")
+    assert was_dropped(told.value), "it may have run: no reason to call it failed"
     with pytest.raises(NotFound, match="dropped"):
         await result_of(bench, "a")
 

@@ -19,13 +19,14 @@ from workbench.contracts.host import (
     KernelState,
     SandboxOrder,
     answer_lost,
+    dropped,
     gone_reason,
     never_began,
 )
 from workbench.data_folder import DataFolder, reach, release
 from workbench.errors import Conflict, HostIncompatible, HostUnavailable, NotFound, SandboxUnavailable, WorkbenchError
 from workbench.host_client.adapter import HostClient
-from workbench.model.execution import Cell, CellResult, Outcome, Receipt, SnapshotState
+from workbench.model.execution import Cell, CellResult, Outcome, QueuedCell, Receipt, SnapshotState
 from workbench.model.ids import CellId, HostId, KernelId, MountId, SandboxId
 from workbench.model.tier import STANDARD
 from workbench.settings import Settings
@@ -397,3 +398,71 @@ async def test_a_host_that_knows_no_freezing_ends_nothing_that_is_not_frozen(
     assert not any(isinstance(request, wire.CloseSandbox) for request in host.asked)
     host.gone = "it ended"
     await client.close_sandbox(BOX, if_frozen=True)
+
+
+async def test_a_sandbox_is_thawed_also_by_a_host_that_does_not_know_the_request(
+    client: HostClient, host: SmallHost
+) -> None:
+    await client.thaw_sandbox(BOX)
+    assert host.asked[-1] == wire.ThawSandbox(sandbox=BOX)
+
+    def older(request: wire.AnyRequest) -> wire.AnyAnswer | None:
+        raise HostIncompatible("not a request of protocol 3")
+
+    host.special = older
+    await client.thaw_sandbox(BOX)
+
+
+async def test_one_cell_is_interrupted_only_while_it_runs(client: HostClient, host: SmallHost) -> None:
+    running = [CellId("c-1")]
+
+    def answer(request: wire.AnyRequest) -> wire.AnyAnswer | None:
+        if isinstance(request, kernels.DescribeKernel):
+            queue = tuple(
+                QueuedCell(cell=one, origin="session", running=True, for_s=0.0, first_line="") for one in running
+            )
+            return kernels.KernelReport(sandbox=BOX, kernel="main", epoch=1, execution_count=0, queue=queue)
+        return host.usual(request)
+
+    host.special = answer
+    await client.interrupt_kernel(AT, CellId("c-1"))
+    # The host looks again, in one step: what runs by then may be another.
+    assert host.asked[-1] == kernels.InterruptKernel(sandbox=BOX, kernel="main", cell="c-1")
+    running[0] = CellId("c-2")
+    await client.interrupt_kernel(AT, CellId("c-1"))
+    assert isinstance(host.asked[-1], kernels.DescribeKernel), "an older host would interrupt the other one"
+    await client.interrupt_kernel(AT)
+    assert host.asked[-1] == kernels.InterruptKernel(sandbox=BOX, kernel="main")
+
+
+async def test_a_host_that_greets_and_then_does_not_answer_may_hold_the_sandbox(
+    client: HostClient, data: DataFolder, host: SmallHost
+) -> None:
+    host.special = answers_lost(host, wire.DescribeSandbox, 2)
+    async with another(data, active=True, holds=False):
+        with pytest.raises(HostUnavailable) as raised:
+            await client.describe_sandbox(BOX)
+        assert gone_reason(raised.value) is None
+        assert not (await client.describe_sandbox(BOX)).gone, "and so it was"
+
+
+@pytest.mark.parametrize(
+    ("problem", "certain"),
+    [
+        (NotFound("no such cell: it was never sent", {"cell": "c-1"}), True),
+        (NotFound("no such cell: it was dropped", dropped(CellId("c-1"))), False),
+        (NotFound("no such sandbox: it was closed", {"sandbox": BOX}), False),
+    ],
+)
+async def test_a_cell_that_never_came_to_a_sandbox_that_ended_never_began(
+    client: HostClient, host: SmallHost, problem: NotFound, certain: bool
+) -> None:
+    def answer(request: wire.AnyRequest) -> wire.AnyAnswer | None:
+        if isinstance(request, kernels.WaitCell):
+            raise problem
+        return host.usual(request)
+
+    host.special, host.gone = answer, "out of memory"
+    with pytest.raises(SandboxUnavailable, match="out of memory") as raised:
+        await client.wait_cell(CellAddress(sandbox=BOX, cell=CellId("c-1")), 1.0)
+    assert never_began(raised.value) is certain

@@ -53,6 +53,9 @@ class StandInWorkbench:
         self.submit: Callable[[requests.RunCell], Any] = self._nothing
         self.get_cell: Callable[[requests.GetCell], Any] = self._nothing
         self.read_output: Callable[[requests.ReadOutput], Any] = self._nothing
+        self.list_cells: Callable[[requests.ListCells], Any] = self._nothing
+        self.notebook_parts: Callable[[requests.ExportNotebook], Any] = self._nothing
+        self.restart_kernel: Callable[[requests.RestartKernel], Any] = self._nothing
         self.describe_session: Callable[[requests.DescribeSession], Any] = self._nothing
 
     async def _nothing(self, request: object) -> Any:
@@ -64,6 +67,11 @@ class StandInAccess:
 
     def __init__(self, caller: Caller) -> None:
         self.caller = caller
+        self.good = True
+
+    async def still_good(self, caller: Caller) -> bool:
+        assert caller == self.caller
+        return self.good
 
     async def authenticate(self, presented: str) -> Caller:
         assert presented == KEY

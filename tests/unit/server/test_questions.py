@@ -42,6 +42,14 @@ def test_what_is_no_json_is_told_with_line_and_column() -> None:
         reader_of(rest.RunCell)(b'{\n"code": hunter2}')
 
 
+def test_a_name_of_any_length_is_cut() -> None:
+    for body in (b'{"%s": 1}', b'{"sandbox": {"env": {"%s": 1}}}'):
+        with pytest.raises(InvalidRequest) as refused:
+            reader_of(rest.CreateSession)(body % (b"x" * 100_000))
+        assert len(refused.value.context["field"]) <= 200
+        assert len(refused.value.message) < 1000
+
+
 def test_a_good_body_is_read() -> None:
     read = reader_of(rest.CreateKey)(b'{"scopes": ["admin"], "lifetime_s": 60.0}')
     assert (read.scopes, read.lifetime_s) == ([Scope.ADMIN], 60)

@@ -25,6 +25,8 @@ _PER_CALL = {
     "finish": cell_rows._FINISH,
     "history": f"{cell_rows._SELECT} AND (created_at, id) > (?, ?) {cell_rows._OLDEST_FIRST}",
     "history backwards": f"{cell_rows._SELECT} AND (created_at, id) < (?, ?) {cell_rows._NEWEST_FIRST}",
+    "pending in a sandbox": cell_rows._PENDING_IN,
+    "left over": records._LEFT_OVER,
     "latest step": cell_rows._LATEST_STEP,
     "last end": cell_rows._LAST_END,
     "pending": records._PENDING_AFTER,

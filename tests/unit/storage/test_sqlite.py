@@ -10,12 +10,13 @@ import pytest
 
 from workbench.contracts.storage import CellPageRequest, PageRequest
 from workbench.errors import InvalidRequest, StoreUnavailable
-from workbench.model.ids import DEFAULT_PROJECT, SessionId
+from workbench.model.ids import DEFAULT_PROJECT, CellId, SessionId
+from workbench.model.records import CellStatus
 from workbench.model.session import IdleLimits
 from workbench.storage.opening import open_records
 from workbench.storage.schema import MIGRATIONS, migrate_sqlite
-from workbench.testing.cell_contract import a_cell
-from workbench.testing.storage_contract import a_session
+from workbench.testing.cell_contract import a_cell, a_result
+from workbench.testing.storage_contract import LATE, a_session
 
 
 async def test_only_the_owner_can_read_what_is_written(tmp_path: Path) -> None:
@@ -46,7 +47,7 @@ async def test_a_file_of_a_newer_version_is_refused_and_left_as_it_is(tmp_path: 
     with sqlite3.connect(path) as connection:
         connection.execute("PRAGMA user_version = 99")
     connection.close()
-    with pytest.raises(StoreUnavailable, match="version 99 and this program knows 3: upgrade"):
+    with pytest.raises(StoreUnavailable, match="version 99 and this program knows 4: upgrade"):
         await open_records(path).check()
 
 
@@ -74,7 +75,7 @@ def test_steps_are_taken_from_where_a_file_is_and_once() -> None:
         migrate_sqlite(connection, later)
     names = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     assert {"sessions", "more", "even_more"} <= names
-    assert connection.execute("PRAGMA user_version").fetchone() == (4,)
+    assert connection.execute("PRAGMA user_version").fetchone() == (5,)
     connection.close()
 
 
@@ -133,4 +134,31 @@ async def test_a_text_that_cannot_be_kept_is_the_callers_matter(tmp_path: Path, 
     with pytest.raises(InvalidRequest, match="cannot be kept"):
         await records.sessions(DEFAULT_PROJECT).add(a_session(user=user))
     await records.sessions(DEFAULT_PROJECT).add(a_session())
+    await records.aclose()
+
+
+async def test_a_row_that_cannot_be_read_is_told_and_keeps_nobody_from_the_others(tmp_path: Path) -> None:
+    """As one that an earlier version wrote, with a limit that JSON does not have."""
+    path = tmp_path / "workbench.db"
+    records = open_records(path)
+    await records.sessions(DEFAULT_PROJECT).add(a_session())
+    cells, one = records.cells(DEFAULT_PROJECT), SessionId("one")
+    for name in ("c-1", "c-2", "c-3"):
+        await cells.add(a_cell(name))
+    await cells.finish(one, CellId("c-2"), LATE, a_result("c-2"))
+    with sqlite3.connect(path) as connection:
+        connection.execute("""UPDATE cells SET asked = '{"code": "x", "limit_s": null}' WHERE id = 'c-1'""")
+        connection.execute("UPDATE cells SET answer = '{' WHERE id = 'c-2'")
+    connection.close()
+    listed = await cells.list(CellPageRequest(session=one))
+    assert [(cell.id, cell.status) for cell in listed] == [
+        ("c-1", CellStatus.PENDING), ("c-2", CellStatus.FAILED), ("c-3", CellStatus.PENDING)]  # fmt: skip
+    assert "what was asked cannot be read any more" in listed[0].code
+    assert listed[1].problem is not None
+    assert "the end of cell c-2 cannot be read any more" in listed[1].problem.message
+    assert [cell.id for _, cell in await records.house.pending(None, 10)] == ["c-1", "c-3"]
+    # And what it said in the end is kept as that of any other.
+    ended = await cells.finish(one, CellId("c-1"), LATE, a_result("c-1"))
+    assert ended is not None
+    assert ended.result == a_result("c-1")
     await records.aclose()

@@ -176,6 +176,8 @@ class CellRun:
 async def send_interrupts(kernel: Kernel, over: asyncio.Event, ladder: Ladder) -> bool:
     """Again and again, up to a few times; whether it was over then."""
     for _ in range(ladder.interrupts):
+        if over.is_set():
+            return True
         with contextlib.suppress(WorkbenchError, TimeoutError):
             async with asyncio.timeout(ladder.pause_s):
                 await kernel.interrupt()

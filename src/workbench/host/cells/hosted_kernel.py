@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from workbench.contracts.engine import Sandbox
-from workbench.contracts.kernel import AttachPoint, KernelGone, KernelLauncher
+from workbench.contracts.kernel import AttachPoint, Kernel, KernelGone, KernelLauncher, Visit
 from workbench.errors import (
     Cancelled,
     Conflict,
@@ -22,7 +22,8 @@ from workbench.errors import (
     WorkbenchError,
 )
 from workbench.host.cells.between import Between
-from workbench.host.cells.cell_run import CellRun, Ending, send_interrupts
+from workbench.host.cells.cell_run import CellRun, Ending
+from workbench.host.cells.interrupts import Interrupts
 from workbench.host.cells.measuring import Cost, Meter
 from workbench.host.cells.memories import Memories
 from workbench.host.cells.memory import Change, Memory, Patience, Wanted, joined
@@ -31,9 +32,10 @@ from workbench.host.cells.queue import Origin, Ticket, TurnQueue
 from workbench.host.cells.results import cell_result
 from workbench.host.cells.snapshots import Snapshot, SnapshotPolicy, Snapshots
 from workbench.host.cells.tracked import Shelf, State, Tracked
+from workbench.host.cells.visits import Visits
 from workbench.host.cells.words import RESTARTED, Place, how_it_ended
 from workbench.model.execution import Cell, Receipt, SnapshotState
-from workbench.model.ids import new_cell_id
+from workbench.model.ids import CellId, new_cell_id
 from workbench.model.process import ProcessExit
 from workbench.wire import kernels as wire
 
@@ -65,6 +67,7 @@ class HostedKernel:
         meter: Meter,
         place: Place,
         policy: SnapshotPolicy,
+        visit: Visit,
         patience: Patience | None = None,
         source: Snapshot | None = None,
     ) -> None:
@@ -78,8 +81,8 @@ class HostedKernel:
         self._tickets: dict[Tracked, Ticket] = {}
         self._run: tuple[Memory, CellRun] | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._interrupting: asyncio.Task[None] | None = None
-        self._is_attached = False
+        self._interrupts = Interrupts(self._own, self._patience.ladder)
+        self._visits = Visits(visit)
         self.snapshots = Snapshots(sandbox, wanted.kernel, meter, policy, on=wanted.snapshots)
         self.memories = Memories(
             sandbox=sandbox,
@@ -97,8 +100,13 @@ class HostedKernel:
 
     @property
     def busy(self) -> bool:
-        """Whether it has something to do, or its door for notebooks is open."""
-        return bool(self._tasks) or not self._queue.is_empty or self.memories.busy or self._is_attached
+        """Whether it has something to do, or a notebook asked for something a moment ago."""
+        return bool(self._tasks) or not self._queue.is_empty or self.memories.busy or self._visits.are_recent
+
+    @property
+    def attached_idle_s(self) -> float | None:
+        """Since a notebook last asked for something that is done by now; None if none ever has."""
+        return 0.0 if self._queue.has(Origin.ATTACHED) else self._visits.idle_s
 
     def report(self, sandbox: str) -> wire.KernelReport:
         """As it is now."""
@@ -162,6 +170,7 @@ class HostedKernel:
         while True:
             memory = await ticket.unless_refused(self._ready_with_snapshot())
             measured = await ticket.unless_refused(self._meter.start())
+            await ticket.unless_refused(self._interrupts.arrived())
             if self.memories.current is not memory:
                 continue
             kept = self.snapshots.state(memory.cells)
@@ -277,25 +286,27 @@ class HostedKernel:
             self._run[1].stop(RESTARTED)
         await self.memories.replace(RESTARTED)
 
-    async def interrupt(self) -> None:
-        """What runs, until it is over, up to a few times. Those who ask meanwhile wait for the same."""
-        if self._interrupting is None:
-            self._interrupting = self._own(self._interrupt(), "interrupt")
-        await asyncio.shield(self._interrupting)
-
-    async def _interrupt(self) -> None:
-        try:
-            ladder, memory, ticket = self._patience.ladder, self.memories.current, self._queue.running
-            if self._run is not None:
-                self._run[1].interrupted()
-                await send_interrupts(self._run[0].kernel, self._run[1].over, ladder)
-            elif (starting := self.memories.starting_kernel) and (run := self.memories.start_up_run):
+    async def interrupt(self, cell: CellId | None = None) -> None:
+        """What runs, or only this one if it does. Until it is over, up to a few times."""
+        if (running := self._running(cell)) is not None:
+            kernel, over, run = running
+            # Nothing may come between this and the look: what is interrupted is what was looked at.
+            if run is not None:
                 run.interrupted()
-                await send_interrupts(starting, run.over, ladder)
-            elif memory is not None and ticket is not None and ticket.origin is Origin.ATTACHED:
-                await send_interrupts(memory.kernel, ticket.over, ladder)
-        finally:
-            self._interrupting = None
+            await self._interrupts.send(kernel, over)
+
+    def _running(self, cell: CellId | None) -> tuple[Kernel, asyncio.Event, CellRun | None] | None:
+        """What an interrupt would be for, and how it is known to be over."""
+        memory, ticket = self.memories.current, self._queue.running
+        if cell is not None and (ticket is None or ticket.cell != cell):
+            return None
+        if self._run is not None:
+            return self._run[0].kernel, self._run[1].over, self._run[1]
+        if cell is None and (starting := self.memories.starting_kernel) and (run := self.memories.start_up_run):
+            return starting, run.over, run
+        if memory is not None and ticket is not None and ticket.origin is Origin.ATTACHED:
+            return memory.kernel, ticket.over, None
+        return None
 
     async def use_threads(self, count: int) -> None:
         """Tell the present memory; the next one is started with the new number. Never fails: it is about speed."""
@@ -315,10 +326,10 @@ class HostedKernel:
         memory = await self.memories.ready()
         try:
             async with asyncio.timeout(_ATTACH_S):
-                point = await memory.kernel.attach(self._turn)
+                point = await memory.kernel.attach(self._turn, self._visits)
         except TimeoutError:
             raise KernelUnavailable(f"the kernel could not be attached to in {_ATTACH_S:g} s") from None
-        self._is_attached = True
+        self._visits.note()
         return point
 
     @asynccontextmanager
@@ -327,12 +338,14 @@ class HostedKernel:
         self._queue.join(ticket)
         async with self._queue.turn(ticket):
             try:
+                await ticket.unless_refused(self._interrupts.arrived())
                 memory = await ticket.unless_refused(self.memories.ready())
             except (KernelUnavailable, SandboxUnavailable) as problem:
                 raise Cancelled(problem.message) from problem
             memory.was_used = True
             ticket.begin()
             yield
+            self._visits.note()
             if self.memories.current is memory:
                 memory.cells += 1
                 self._keep_memory(after=ticket)

@@ -140,6 +140,10 @@ class TurnQueue:
         """Nobody has a turn or waits for one."""
         return not self._tickets
 
+    def has(self, origin: Origin) -> bool:
+        """Whether one of these has a turn or waits for it."""
+        return any(ticket.origin is origin for ticket in self._tickets)
+
     @property
     def running(self) -> Ticket | None:
         """The one whose turn it is, once it has begun."""

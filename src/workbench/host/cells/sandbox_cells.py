@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from workbench.contracts.engine import Sandbox
-from workbench.contracts.kernel import KernelLauncher
+from workbench.contracts.kernel import KernelLauncher, Visit
 from workbench.errors import Cancelled, Conflict, InvalidRequest, KernelUnavailable, NotFound
 from workbench.host.cells.cell_spool import CellSpool
 from workbench.host.cells.commands import Commands, Grace
@@ -55,13 +55,16 @@ class SandboxCells:
         *,
         files_kept: bool,
         check_living: Callable[[], None],
+        visit: Visit = lambda: None,
     ) -> None:
+        """`visit` gives what lets the sandbox run for a notebook, if it does not run now."""
         self._sandbox = sandbox
         self._id: SandboxId = sandbox.description.id
         self._mount = mount
         self._options = options
         self._files_kept = files_kept
         self._check_living = check_living
+        self._visit = visit
         self._meter = Meter(sandbox)
         self._shelf = Shelf()
         self._kernels: dict[KernelId, HostedKernel] = {}
@@ -115,6 +118,7 @@ class SandboxCells:
             meter=self._meter,
             place=self._place(wanted.start_up),
             policy=self._options.policy,
+            visit=self._visit,
             patience=self._options.patience,
             source=source,
         )
@@ -200,8 +204,8 @@ class SandboxCells:
         return kernel.report(self._id)
 
     async def interrupt_kernel(self, request: wire.InterruptKernel) -> None:
-        """What runs."""
-        await self._kernel(request.kernel).interrupt()
+        """What runs, or only the one that is named."""
+        await self._kernel(request.kernel).interrupt(None if request.cell is None else cell_id(request.cell))
 
     async def list_variables(self, request: wire.ListVariables) -> wire.VariableList:
         """In its turn."""
@@ -287,8 +291,14 @@ class SandboxCells:
 
     @property
     def busy(self) -> bool:
-        """Whether something waits, runs, is being started, copied or ended, or a notebook may ask at any moment."""
+        """Whether something waits, runs, is being started, copied or ended, or a notebook asked a moment ago."""
         return any(True for _ in self._shelf.live()) or any(kernel.busy for kernel in self._kernels.values())
+
+    @property
+    def attached_idle_s(self) -> float | None:
+        """Since a notebook last asked something of one of its kernels; None if none ever has."""
+        idle = [kernel.attached_idle_s for kernel in self._kernels.values()]
+        return min((one for one in idle if one is not None), default=None)
 
     async def use_threads(self, count: int) -> None:
         """The sandbox has so many CPUs from now on; never more than the machine."""

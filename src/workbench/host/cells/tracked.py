@@ -111,8 +111,11 @@ class Shelf:
             Conflict: its id belongs to something else, or to one that ended and was dropped.
         """
         if asked.id in self._gone:
-            why = "ended and was dropped" if self._gone[asked.id] else "was given up before it came"
-            raise Conflict(f"cell {asked.id} {why}; choose another id", {"cell": asked.id})
+            was_here = self._gone[asked.id]
+            why = "ended and was dropped" if was_here else "was given up before it came"
+            # Who lost the answer to the first time it was sent must not take this for a no: it is over.
+            context = dropped(asked.id) if was_here else {"cell": asked.id}
+            raise Conflict(f"cell {asked.id} {why}; choose another id", context)
         found = self._live.get(asked.id) or self._ended.get(asked.id)
         if found is not None and not found.is_same(asked, kernel):
             raise Conflict(f"there is another cell {asked.id} already; choose another id", {"cell": asked.id})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Path, Query
@@ -14,7 +16,7 @@ from workbench.errors import NotFound
 from workbench.model.ids import CellId
 from workbench.model.records import CellKind, CellRecord, CellStatus
 from workbench.server.answers import answer
-from workbench.server.auth import InSession
+from workbench.server.auth import InSession, check_still_good
 from workbench.server.door import SessionVisit
 from workbench.server.events import EVENT_STREAM, LastEventId, Offset, followed, place_of, start_of
 from workbench.server.questions import body_of
@@ -151,9 +153,27 @@ async def get_command(visit: InSession, cell_id: CellPath, wait_s: WaitSeconds =
     return answer(shown_cell(await _found(visit, CellKind.COMMAND, cell_id, wait_s)))
 
 
+async def _waited(visit: SessionVisit, ask: requests.GetCell) -> CellRecord:
+    """Its end; or how it is when the time is over, or the server is about to leave."""
+    waiting = asyncio.create_task(visit.workbench.get_cell(ask))
+    stopping = asyncio.create_task(visit.door.stopping.wait())
+    try:
+        await asyncio.wait((waiting, stopping), return_when=asyncio.FIRST_COMPLETED)
+        if waiting.done():
+            record = waiting.result()
+        else:
+            record = await visit.workbench.get_cell(replace(ask, wait_s=0.0))
+    finally:
+        waiting.cancel()
+        stopping.cancel()
+        await asyncio.gather(waiting, stopping, return_exceptions=True)
+    await check_still_good(visit)
+    return record
+
+
 async def _found(visit: SessionVisit, kind: CellKind, cell: str, wait_s: float = 0.0) -> CellRecord:
     ask = requests.GetCell(session=visit.session, cell=CellId(cell), wait_s=wait_s)
-    record = await visit.workbench.get_cell(ask)
+    record = await (_waited(visit, ask) if wait_s else visit.workbench.get_cell(ask))
     if record.kind is not kind:
         raise NotFound(f"{cell} is a {record.kind}, and no {kind}: ask at {place_of(record)}", {"cell": cell})
     return record

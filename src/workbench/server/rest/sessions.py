@@ -135,9 +135,11 @@ async def _change_idle(workbench: Workbench, session: SessionId, sent: rest.Idle
     response_class=Response,
     responses=problems(404, 409),
 )
-async def delete(visit: InSession) -> Response:
+async def delete(visit: OwningSession) -> Response:
     """End what runs in it, and drop its memory, its history and its files, unless branches still share them."""
-    async with noted(visit, "session.delete", visit.session):
+    # Before: afterwards nobody knows whose it was, and what is noted of it could not be forgotten with them.
+    user = await visit.workbench.user_of(visit.session)
+    async with noted(visit, "session.delete", visit.session, user):
         await visit.workbench.delete_session(requests.DeleteSession(session=visit.session))
     return nothing()
 

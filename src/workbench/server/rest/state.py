@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated
 
 from fastapi import APIRouter, Query
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 
 from workbench.core import requests
 from workbench.model.ids import SessionId, new_session_id
 from workbench.server.answers import answer
 from workbench.server.auth import InSession, OwningSession
+from workbench.server.past import history_page, notebook_text
 from workbench.server.questions import body_of
 from workbench.server.rest.sessions import noted
 from workbench.server.routes import BODY, Responses, problems
-from workbench.server.translate import CURSOR, after_cursor, cell_cursor, shown_branch, shown_cell, shown_session
+from workbench.server.translate import CURSOR, after_cursor, shown_branch, shown_session
 from workbench.wire import rest
 
 router = APIRouter(prefix="/v1", tags=["state"])
@@ -130,11 +130,9 @@ async def history(
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     newest_first: Annotated[bool, Query(description="The same backwards.")] = False,
 ) -> Response:
-    """What was run in it, with results, in the order it was accepted."""
+    """What was run in it, with results, in the order it was accepted. A page of large results may have fewer."""
     ask = requests.ListCells(session=visit.session, after=after_cursor(cursor), limit=limit, newest_first=newest_first)
-    page = await visit.workbench.list_cells(ask)
-    items = [shown_cell(record) for record in page.cells]
-    return answer(rest.CellPage(items=items, next_cursor=cell_cursor(page.next_after)))
+    return await history_page(visit.workbench, ask)
 
 
 @router.get(
@@ -146,6 +144,8 @@ async def history(
 )
 async def notebook(visit: InSession) -> Response:
     """Its history as a notebook, with outputs, and with thoughts as text between the cells."""
-    made = await visit.workbench.export_notebook(requests.ExportNotebook(session=visit.session))
+    parts = visit.workbench.notebook_parts(requests.ExportNotebook(session=visit.session))
+    # Before the headers go out: there may be no such session.
+    head = await anext(parts)
     headers = {"content-disposition": f'attachment; filename="{visit.session}.ipynb"'}
-    return Response(json.dumps(made, ensure_ascii=False), media_type=_NOTEBOOK, headers=headers)
+    return StreamingResponse(notebook_text(head, parts), media_type=_NOTEBOOK, headers=headers)
