@@ -8,6 +8,7 @@ from workbench.host_client.connection import HostConnection
 from workbench.model.execution import BackgroundProcess, CommandResult, Outcome
 from workbench.model.ids import new_cell_id
 from workbench.wire import kernels as wire
+from workbench.wire.host import Done
 
 
 async def bash(host: HostConnection, sandbox: str, command: str, limit_s: float = WAIT_S) -> CommandResult:
@@ -55,3 +56,16 @@ async def test_long_output_is_whole_in_a_file_that_the_agent_owns(host: HostConn
     path = result.stdout.file_path
     seen = await bash(host, sandbox, f"seq 100000 | cmp - {path} && rm {path} && rmdir /mnt/files/outputs && echo same")
     assert seen.stdout.text == "same\n", seen.stderr.text
+
+
+async def test_a_command_that_is_stopped_before_it_has_a_process_is_stopped(host: HostConnection) -> None:
+    sandbox = await make_sandbox(host)
+    for _ in range(20):
+        cell = new_cell_id()
+        await host.ask(wire.RunCommand(sandbox=sandbox, cell=cell, command="sleep 100", limit_s=90.0), wire.CellReport)
+        await host.ask(wire.InterruptCommand(sandbox=sandbox, cell=cell), Done)
+        ended = (
+            await host.ask(wire.WaitCell(sandbox=sandbox, cell=cell, wait_s=WAIT_S), wire.CellReport)
+        ).command_result
+        assert ended is not None
+        assert ended.outcome is Outcome.INTERRUPTED

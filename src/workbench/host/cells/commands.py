@@ -110,6 +110,8 @@ class Commands:
         self._place = place
         self._grace = grace or Grace()
         self._under_way: dict[Tracked, _UnderWay] = {}
+        self._stopped_early: set[Tracked] = set()
+        """interrupted before there was a process to interrupt"""
         self._running: set[asyncio.Task[None]] = set()
         self._listening: set[asyncio.Task[None]] = set()
 
@@ -132,6 +134,7 @@ class Commands:
             tracked.fail(HostError("the host failed; its log has the reason"))
         finally:
             self._under_way.pop(tracked, None)
+            self._stopped_early.discard(tracked)
             self._shelf.ended(tracked)
 
     async def _run(self, tracked: Tracked, command: Command, memory: Callable[[], Awaitable[Receipt]]) -> None:
@@ -143,6 +146,8 @@ class Commands:
         under_way = self._under_way[tracked] = _UnderWay(process, identity)
         listener = _Listener(process, tracked.output.add)
         listening = _own(self._listening, listener.listen(), f"output of command {tracked.id}")
+        if tracked in self._stopped_early:
+            await self.interrupt(tracked)
         end, in_time = await self._until_it_ends(under_way, command.limit_s)
         await listener.drained(listening, self._grace)
         listener.stop()
@@ -203,6 +208,8 @@ class Commands:
         if (under_way := self._under_way.get(tracked)) is not None:
             under_way.was_interrupted = True
             await _signal(under_way.process, signal.SIGINT)
+        elif tracked.state is State.WAITING:
+            self._stopped_early.add(tracked)
 
     async def background(self) -> tuple[BackgroundProcess, ...]:
         """What runs and is neither started by a request nor part of a command under way.
