@@ -146,6 +146,21 @@ async def test_memory_that_a_cell_needs_is_given_up(used: float, holds: float, l
         assert "its snapshot was given up, with 51 MiB" in kept.snapshots.state(3).reason
 
 
+async def test_the_memory_of_a_process_that_is_being_ended_is_not_taken_for_the_snapshots() -> None:
+    """At the limit a kernel is ended, which takes a while: it has nothing any more, and everything is still counted."""
+    kept = Kept()
+    await kept.take(1)
+    watching = asyncio.create_task(kept.snapshots.watch())
+    await asyncio.sleep(0.05)
+    kept.sandbox.memory_bytes = GIB
+    await asyncio.sleep(0.1)
+    kept.sandbox.snapshot_holds = GIB
+    await asyncio.sleep(0.1)
+    watching.cancel()
+    assert len(kept.launcher.dormant) == 1
+    assert kept.sandbox.first_to_go == []
+
+
 # Through the cells of a sandbox
 
 

@@ -262,18 +262,33 @@ class Snapshots:
             return
         limit = tier_named(self._sandbox.description.tier).memory_bytes
         before = None
+        last_used = last_resident = 0
         # Most cells are over by then.
         await asyncio.sleep(_FIRST_LOOK_S)
         while True:
             began = time.monotonic()
-            used = (await self._meter.read()).memory_bytes
-            apart = used - await self._sandbox.resident_bytes()
-            before = apart if before is None else before
-            if self._there():
-                await self._give_up(used / limit, (apart - before) / limit, (apart - before) // _MIB)
+            used, resident, apart, is_sure = await self._measured(limit)
+            # A process that is being ended has nothing any more, while its memory is still counted.
+            is_ending = last_resident - resident > max(0, last_used - used) + limit * self._policy.enough
+            if is_sure and not is_ending:
+                last_used, last_resident = used, resident
+                before = apart if before is None else before
+                if self._there():
+                    await self._give_up(used / limit, (apart - before) / limit, (apart - before) // _MIB)
             look_s = self._policy.look_s if used < limit * self._policy.crowded else self._policy.look_when_crowded_s
             # Where looking is dear, it is done less often.
             await asyncio.sleep(max(look_s, 10 * (time.monotonic() - began)))
+
+    async def _measured(self, limit: int) -> tuple[int, int, int, bool]:
+        """What is in use, what processes have, what is beyond that, and whether the latter is to be believed.
+
+        One is read after the other, and a cell may take tens of megabytes in between: read once, what it takes would
+        look like what snapshots hold, or hide it.
+        """
+        first = (await self._meter.read()).memory_bytes
+        resident = await self._sandbox.resident_bytes()
+        used = (await self._meter.read()).memory_bytes
+        return used, resident, (first + used) // 2 - resident, abs(used - first) < limit * self._policy.enough
 
     async def _give_up(self, used: float, held: float, mib: int) -> None:
         if used > self._policy.older_go_at:
