@@ -21,6 +21,47 @@ from workbench.model.image import Image
 MakeEngineOptions = Callable[[Path], EngineOptions]
 
 
+# Whole files that `make test` leaves to `make test-all`: each runs for half a minute or more on two cores, and what it
+# holds is touched by others that stay. What is long by itself carries the mark where it stands.
+_LONG = {
+    "cli/test_cells.py",
+    "cli/test_kernel.py",
+    "cli/test_run.py",
+    "cli/test_sessions.py",
+    "cli/test_state.py",
+    "docs/test_snippets.py",
+    "doors/test_behaviours.py",
+    "host/test_copies.py",
+    "host/test_copying.py",
+    "host/test_hostile_kernels.py",
+    "host/test_pitfalls.py",
+    "host/test_restore.py",
+    "host/test_snapshot_memory.py",
+    "host/test_storm.py",
+    "kernel/test_attach.py",
+    "kernel/test_jupyter_kernel_test.py",
+    "kernel/test_parity.py",
+    "restart/test_followers.py",
+    "restart/test_idle.py",
+    "restart/test_killed.py",
+    "sdk/test_local.py",
+    "sdk/test_restart.py",
+    "security/test_proof.py",
+    "server/test_schema.py",
+    "server/test_serving.py",
+    "server/test_watching.py",
+}
+_HERE = Path(__file__).resolve().parent
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Before the mark is chosen by."""
+    for item in items:
+        if item.path.is_relative_to(_HERE) and str(item.path.relative_to(_HERE)) in _LONG:
+            item.add_marker(pytest.mark.long)
+
+
 def images_dir() -> Path:
     """Where set-up put the images, unless the environment says otherwise."""
     if told := os.environ.get("WORKBENCH_IMAGES_DIR"):

@@ -23,7 +23,6 @@ from tests.host.support import eventually, output_of, workbench
 
 from workbench.settings import Settings
 
-pytestmark = pytest.mark.isolation
 __all__ = ["settings"]
 PATIENCE_S = 60.0
 

@@ -13,13 +13,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
 from tests.host.conftest import settings
 from tests.host.support import WAIT_S, host_pids, output_of, run_folders, workbench
 
 from workbench.settings import Settings
 
-pytestmark = pytest.mark.isolation
 __all__ = ["settings"]
 
 ROOT = Path(__file__).resolve().parents[2]

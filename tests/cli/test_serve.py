@@ -17,7 +17,6 @@ from tests.host.support import WAIT_S, eventually, host_pids, output_of, run_fol
 
 from workbench.settings import Settings
 
-pytestmark = pytest.mark.isolation
 __all__ = ["settings"]
 
 

@@ -7,13 +7,11 @@ import signal
 from pathlib import Path
 from typing import Any
 
-import pytest
 from tests.host.conftest import settings
 from tests.host.support import eventually, output_of, workbench
 
 from workbench.settings import Settings
 
-pytestmark = pytest.mark.isolation
 __all__ = ["settings"]
 
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
 from tests.host.conftest import settings
 from tests.host.support import output_of, workbench
 
 from workbench.settings import Settings
 
-pytestmark = pytest.mark.isolation
 __all__ = ["settings"]
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pytest
 from tests.doors.door import Door, Ran, Refused, Said
 
-pytestmark = [pytest.mark.isolation, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.timeout(300)
 
 STEPS: tuple[Callable[[Door, str], object], ...] = (
     lambda door, name: door.create(name),

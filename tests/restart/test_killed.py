@@ -12,7 +12,7 @@ from tests.host.support import eventually, workbench
 from tests.restart.server import Server
 from tests.restart.work import KINDS, WHOLE, Place, asked, body_of, ended, new_session, run, written
 
-pytestmark = [pytest.mark.isolation, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.timeout(240)
 
 
 def post(server: Server, place: Place, kind: str, key: str = "once") -> dict[str, Any]:
