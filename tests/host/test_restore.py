@@ -235,8 +235,12 @@ async def test_a_fork_bomb_is_held_and_the_session_goes_on(shared_host: HostConn
     assert after.results.text == "([1, 2, 3], True)", (result, after)
     await until_affordable(shared_host, sandbox)
     crashed = await run(shared_host, sandbox, "os._exit(1)")
-    assert crashed.receipt.state is MemoryState.RESTORED
-    assert await value_of(shared_host, sandbox, "numbers[:3]") == "[1, 2, 3]"
+    if crashed.receipt.state is MemoryState.RESTORED:
+        assert await value_of(shared_host, sandbox, "numbers[:3]") == "[1, 2, 3]"
+    else:
+        # Where processes are only watched, the bomb's last ones may still hold the memory; then that was told before.
+        assert not crashed.receipt.snapshot.current
+        assert "not that much room" in crashed.receipt.snapshot.reason
 
 
 async def test_a_kernel_killed_between_two_cells_is_told_once_by_the_next_receipt(shared_host: HostConnection) -> None:

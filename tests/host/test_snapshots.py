@@ -123,6 +123,8 @@ async def test_a_snapshot_that_was_given_up_for_a_cell_that_took_everything_is_t
     assert result.outcome in (Outcome.LOST, Outcome.RAISED)
     if result.receipt.state is MemoryState.LOST:
         assert result.receipt.snapshot.current
-        assert "given up" in result.receipt.reason + result.explanation
+        # By us, or by whoever ends processes at the limit.
+        told = result.receipt.reason + result.explanation
+        assert "its snapshot was given up" in told or "its snapshot was ended before it" in told
     else:
         assert await value_of(shared_host, sandbox, "kept") == "1"
