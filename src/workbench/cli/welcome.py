@@ -32,7 +32,7 @@ def welcome(url: str, new: NewKey | None, *, with_host: bool) -> str:
         "",
         f"    {from_python(url, key)}",
         "",
-        f"To read and try: {url}/docs",
+        f"Every request, to read: {url}/docs",
         _ending(with_host=with_host),
         "",
     ]
