@@ -168,6 +168,20 @@ async def test_an_interrupt_ends_the_cell_and_keeps_what_it_printed(live: Live, 
     assert result(await live.run("'alive'")) == "'alive'"
 
 
+@pytest.mark.parametrize("gap_s", [0, 0.001, 0.003, 0.01])
+async def test_several_interrupts_are_told_as_one(live: Live, gap_s: float) -> None:
+    """Whoever is asked twice to stop may be telling of the first time when the second comes."""
+    for _ in range(5):
+        events: list[KernelEvent] = []
+        async for event in live.kernel.execute(Cell(id=new_cell_id(), code="print('begun')\nwhile True: pass")):
+            events.append(event)
+            if text([event]):
+                for _again in range(3):
+                    await live.kernel.interrupt()
+                    await asyncio.sleep(gap_s)
+        assert error_of(events).name == "KeyboardInterrupt"
+
+
 async def test_an_interrupt_between_cells_harms_nothing(live: Live) -> None:
     await live.run("spared = 1")
     await live.kernel.interrupt()

@@ -20,7 +20,7 @@ from traitlets import Type
 from workbench_guest import afterfork
 from workbench_guest.kernel import carrying, flight_recorder, names, variables
 from workbench_guest.kernel.copying import SnapshotWish
-from workbench_guest.kernel.shell import WorkbenchShell
+from workbench_guest.kernel.shell import WorkbenchShell, be_deaf_to_interrupts
 
 NO_INPUT = "input() is not available: nobody can type into this session. Put the value into the code instead."
 EXIT_NOTE = "[sandbox] exit() ended this cell; the session and its variables live on.\n"
@@ -95,9 +95,7 @@ class WorkbenchKernel(IPythonKernel):
         before = names.Before(self.agents_names())
         self.shell.exit_code = None
         reply: dict[str, Any] = await super().do_execute(code, silent, *args, **kwargs)
-        # What was asked to stop has stopped: a late interrupt must not cost the reply.
-        if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
+        be_deaf_to_interrupts()
         if reply.get("ename") == "SystemExit":
             reply = self._left(reply)
         try:

@@ -9,8 +9,10 @@ import io
 import os
 import re
 import select
+import signal
 import subprocess
 import sys
+import threading
 import time
 import traceback
 import types
@@ -61,6 +63,8 @@ class WorkbenchShell(ZMQInteractiveShell):
 
     exit_code: object = None
     """what the cell gave to exit() or sys.exit(), while its reply is made"""
+    _depth = 0
+    """code that runs code by `run_cell` is 2"""
 
     def init_ipython_dir(self, ipython_dir: Any) -> None:  # noqa: ARG002
         """Where the agent's home will be; stock looks for it now, and makes another one if it is not there yet."""
@@ -107,6 +111,14 @@ class WorkbenchShell(ZMQInteractiveShell):
 
     system = system_piped
 
+    async def run_code(self, *args: Any, **kwargs: Any) -> bool:
+        """As stock."""
+        self._depth += 1
+        try:
+            return bool(await super().run_code(*args, **kwargs))
+        finally:
+            self._depth -= 1
+
     def showtraceback(self, exc_tuple: Any = None, *args: Any, **kwargs: Any) -> None:
         """As stock, except that leaving is no error to be shown, and that a group is one."""
         etype, value, tb = self._get_exc_info(exc_tuple)
@@ -118,6 +130,8 @@ class WorkbenchShell(ZMQInteractiveShell):
             # Stock prints it, frames of IPython's included, and tells nobody of an error.
             self._showtraceback(etype, value, self._group_lines(value, tb))
             return
+        if etype is KeyboardInterrupt and self._depth == 1 and kwargs.get("running_compiled_code"):
+            be_deaf_to_interrupts()
         with _each_file_looked_up_once():
             super().showtraceback(exc_tuple, *args, **kwargs)
 
@@ -221,6 +235,15 @@ def _each_file_looked_up_once() -> Iterator[None]:
         yield
     finally:
         module.getmodule = look
+
+
+def be_deaf_to_interrupts() -> None:
+    """What was asked to stop has stopped: another interrupt would only cost what is told of it, or the reply.
+
+    Stock's kernel listens again from the next request on.
+    """
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _has_group(value: BaseException | None) -> bool:

@@ -150,13 +150,12 @@ class RlimitGroup:
     def _charged(self, tree: list[proc.Memory]) -> int:
         """What is held here and not by the zygote. `tree` begins with pid 1, which shares all that can be shared.
 
-        A process that was executed shares nothing of it, but is counted as if: the error is in the agent's favour, and
-        never more than the zygote's own size.
+        A process that was executed shares little of it, and no more is taken off than it shares with anybody.
         """
         if not tree:
             return 0
-        share = max(0, tree[0].proportional_bytes - tree[0].private_bytes)
-        brought = min(self._shared_bytes, share * len(tree))
+        shared = [max(0, one.proportional_bytes - one.private_bytes) for one in tree]
+        brought = min(self._shared_bytes, sum(min(one, shared[0]) for one in shared))
         return max(0, sum(one.proportional_bytes for one in tree) - brought)
 
     def counters(self) -> Counters:

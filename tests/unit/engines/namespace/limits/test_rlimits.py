@@ -26,6 +26,10 @@ def test_pages_of_the_zygote_are_not_charged() -> None:
     assert _charged(_warm(MIB), _warm(50 * MIB)) == 51 * MIB
 
 
+def test_a_process_that_was_executed_is_charged_for_all_that_is_its_own() -> None:
+    assert _charged(_warm(MIB), Memory(100 * MIB, 100 * MIB)) == 101 * MIB
+
+
 def test_pages_shared_among_its_own_processes_are_charged_once() -> None:
     shared = Memory(ZYGOTE // 4 + 450 * MIB, 0)
     assert _charged(_warm(MIB), shared, shared) == 901 * MIB
