@@ -30,8 +30,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "host_client": {*INNER, "wire", "settings", "data_folder"},
     "doctor": {*INNER, "engines", "images", "guest_trees"},
     "testing": INNER,
-    "server": {*INNER, "core", "wire", "settings"},
+    "server": {*INNER, "core", "wire", "settings", "mcp"},
     "client": {"errors", "model", "wire"},
+    "mcp": {*INNER, "core", "__init__"},
 }
 # The only part that knows every adapter.
 MAY_IMPORT["wiring"] = {*INNER, "core", "storage", "host_client", "data_folder", "settings"}

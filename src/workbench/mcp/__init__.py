@@ -1,0 +1,1 @@
+"""The MCP door: tools for agents, over whatever transport. It only translates; the core does."""

@@ -1,0 +1,85 @@
+"""The MCP server: lists the tools that a caller sees, and calls them. Transports are not its business."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Any
+
+import mcp_types as types
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+
+from workbench import __version__
+from workbench.errors import InternalError, WorkbenchError
+from workbench.mcp.families import Families
+from workbench.mcp.tool import Tool
+from workbench.mcp.tools import ALL_TOOLS
+from workbench.mcp.visit import Visit
+
+Context = ServerRequestContext[Any, Any]
+Receive = Callable[[Context], Awaitable[Visit]]
+
+INSTRUCTIONS = (
+    "A computer for running code: a persistent, isolated sandbox with a Jupyter-grade Python kernel. Variables, "
+    "imports and files live on from call to call. Files under /mnt/files outlive the sandbox. An answer that is not a "
+    "success carries `next`: the tool and the arguments that get on from there."
+)
+
+
+class _Rooms:
+    """Answers requests of clients; who they are, the transport says."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+
+    async def list_tools(self, context: Context, _: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        visit = await self._visit(context)
+        return types.ListToolsResult(tools=[tool.listed() for tool in shown_tools(visit.families)])
+
+    async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+        visit = await self._visit(context)
+        tool = next((one for one in shown_tools(visit.families) if one.name == params.name), None)
+        if tool is None:
+            names = ", ".join(one.name for one in shown_tools(visit.families))
+            raise MCPError(code=types.INVALID_PARAMS, message=f"no tool {params.name[:60]!r} here; there are: {names}")
+        if context.meta is not None and context.meta.get("progress_token") is not None:
+
+            async def report(progress: float, total: float | None, message: str) -> None:
+                await context.session.report_progress(progress, total, message)
+
+            visit = replace(visit, on_progress=report)
+        given = dict(params.arguments or {})
+        try:
+            return (await tool.answer(visit, given)).result()
+        except Exception as problem:  # noqa: BLE001  (whatever it is, the agent reads that it is ours)
+            name = visit.around.defect(f"tool {tool.name}", problem)
+            ours = InternalError(
+                f"the server has a defect here, and its log has it as {name}; whether this ran is unknown"
+            )
+            return (await tool.refused(visit, tool, given, ours)).result()
+
+    async def _visit(self, context: Context) -> Visit:
+        try:
+            return await self._receive(context)
+        except WorkbenchError as problem:
+            raise MCPError(code=types.INVALID_REQUEST, message=problem.message) from None
+
+
+def shown_tools(families: Families) -> list[Tool[Any]]:
+    """Those of the families, in their order."""
+    return [tool for tool in ALL_TOOLS if tool.family in families]
+
+
+def make_server(receive: Receive) -> Server[Any]:
+    """A server for any number of clients; `receive` says who asks."""
+    rooms = _Rooms(receive)
+    return Server(
+        "open-workbench",
+        title="Open Workbench",
+        version=__version__,
+        instructions=INSTRUCTIONS,
+        on_list_tools=rooms.list_tools,
+        on_call_tool=rooms.call_tool,
+    )

@@ -1,0 +1,137 @@
+"""What a tool is: a name, words for the model, shapes, and what it does."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, TypeVar
+
+import mcp_types as types
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from workbench.errors import InvalidRequest, WorkbenchError
+from workbench.mcp.answers import Answer
+from workbench.mcp.families import Family
+from workbench.mcp.visit import Visit
+
+# An argument in a message about it.
+_MOST_QUOTED = 60
+
+
+class Arguments(BaseModel):
+    """What a tool takes. Every field has a description."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    examples: ClassVar[dict[str, Any]] = {}
+    """for fields that are required: what `next` proposes when one is missing"""
+
+
+A = TypeVar("A", bound=Arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Generic[A]):
+    """One call that can be answered."""
+
+    visit: Visit
+    tool: Tool[Any]
+    arguments: A
+    given: dict[str, Any]
+    """as they came, for a `next` that says the same again"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool(Generic[A]):
+    """One."""
+
+    name: str
+    family: Family
+    title: str
+    description: str
+    arguments: type[A]
+    output_schema: dict[str, Any]
+    annotations: types.ToolAnnotations
+    run: Callable[[Call[A]], Awaitable[Answer]]
+    """may raise a WorkbenchError: then nothing ran"""
+    refused: Callable[[Visit, Tool[Any], dict[str, Any], WorkbenchError], Awaitable[Answer]]
+    """the answer to that, or to arguments that cannot be used, in the shape of the family"""
+
+    async def answer(self, visit: Visit, given: dict[str, Any]) -> Answer:
+        """What it says to these arguments."""
+        try:
+            return await self.run(Call(visit, self, self._checked(given), given))
+        except WorkbenchError as problem:
+            return await self.refused(visit, self, given, problem)
+
+    def _checked(self, given: dict[str, Any]) -> A:
+        try:
+            return self.arguments.model_validate(given)
+        except ValidationError as problem:
+            raise InvalidRequest(_words(self, problem), {"argument": _first(problem)}) from None
+
+    def listed(self) -> types.Tool:
+        """As clients see it."""
+        return types.Tool(
+            name=self.name,
+            title=self.title,
+            description=self.description,
+            input_schema=input_schema(self.arguments),
+            output_schema=self.output_schema,
+            annotations=self.annotations,
+        )
+
+
+def usable(tool: Tool[Any], given: dict[str, Any]) -> dict[str, Any]:
+    """Arguments that will be accepted: those of `given` that can be used, with examples for what is missing."""
+    fields = tool.arguments.model_fields
+    kept = {name: value for name, value in given.items() if name in fields}
+    for name, example in tool.arguments.examples.items():
+        kept.setdefault(name, example)
+    try:
+        tool.arguments.model_validate(kept)
+    except ValidationError as problem:
+        for name in {str(one["loc"][0]) for one in problem.errors() if one["loc"]}:
+            kept.pop(name, None)
+            if name in tool.arguments.examples:
+                kept[name] = tool.arguments.examples[name]
+    return kept
+
+
+def _first(problem: ValidationError) -> str:
+    return ".".join(str(part) for part in problem.errors()[0]["loc"])
+
+
+def _words(tool: Tool[Any], problem: ValidationError) -> str:
+    said = []
+    for one in problem.errors(include_url=False)[:5]:
+        where = ".".join(str(part) for part in one["loc"])
+        match one["type"]:
+            case "missing":
+                said.append(f"`{where}` is missing")
+            case "extra_forbidden":
+                said.append(f"there is no argument `{where[:_MOST_QUOTED]}`")
+            case _:
+                said.append(f"`{where}`: {one['msg'].removeprefix('Value error, ')}")
+    names = ", ".join(tool.arguments.model_fields)
+    return f"{tool.name} cannot use these arguments: {'; '.join(said)}. It takes: {names}"
+
+
+def input_schema(arguments: type[Arguments]) -> dict[str, Any]:
+    """Of the arguments, without the words that pydantic adds for itself."""
+    schema: dict[str, Any] = _plain(arguments.model_json_schema())
+    schema.pop("description", None)
+    schema.setdefault("properties", {})
+    return schema
+
+
+def _plain(schema: Any) -> Any:
+    """Without titles; `properties` may have one that is called so."""
+    if isinstance(schema, list):
+        return [_plain(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        key: {name: _plain(one) for name, one in value.items()} if key == "properties" else _plain(value)
+        for key, value in schema.items()
+        if key != "title"
+    }

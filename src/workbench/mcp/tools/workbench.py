@@ -1,0 +1,247 @@
+"""COMPOSIO_REMOTE_WORKBENCH and COMPOSIO_REMOTE_BASH_TOOL, with the inputs and outputs that their users know."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import mcp_types as types
+from pydantic import Field
+
+from workbench.core import requests
+from workbench.errors import NotFound, WorkbenchError
+from workbench.mcp import guide, receipts
+from workbench.mcp.answers import Answer, pictures_in
+from workbench.mcp.choosing import Chosen, choose, living, with_session
+from workbench.mcp.families import Family
+from workbench.mcp.running import performed
+from workbench.mcp.tool import Arguments, Call, Tool
+from workbench.mcp.tools.shapes import STRING, WHOLE, YES_OR_NO, closed, told
+from workbench.mcp.visit import Visit
+from workbench.model.execution import CellResult, CommandResult, Outcome, Text
+from workbench.model.records import Progress
+
+_HINTS = types.ToolAnnotations(destructive_hint=True, open_world_hint=True, read_only_hint=False, idempotent_hint=False)
+_SUFFIX = 4
+
+_SESSION = Field(
+    default="",
+    max_length=200,
+    description="The session to use: the word from COMPOSIO_SEARCH_TOOLS, or `data.session.id` of an earlier answer. "
+    "Leave it out for this connection's own session.",
+)
+
+
+class WorkbenchArguments(Arguments):
+    """Of COMPOSIO_REMOTE_WORKBENCH."""
+
+    examples: ClassVar[dict[str, Any]] = {"code_to_execute": "%whos"}
+    code_to_execute: str = Field(
+        description="Python for one notebook cell. Earlier variables, imports and files are there. End with an "
+        "expression or print; `await` and `!command` work at the top level, `return` does not."
+    )
+    thought: str = Field(default="", description="One sentence: what this cell is for.")
+    session_id: str = _SESSION
+    current_step: str = Field(default="", description="Name of the present step, for instance FETCHING_EMAILS.")
+    current_step_metric: str = Field(default="", description='How far that step is: "10/100 emails".')
+
+
+class BashArguments(Arguments):
+    """Of COMPOSIO_REMOTE_BASH_TOOL."""
+
+    examples: ClassVar[dict[str, Any]] = {"command": "pwd; ls -la"}
+    command: str = Field(description="A command line for bash; it starts in /home/user.")
+    session_id: str = _SESSION
+
+
+_SESSION_SCHEMA = told(
+    closed({"id": STRING, "instructions": told(STRING, "How to go on, and what became of the state.")},
+           ["id", "instructions"]),
+    "The session, to be used again.",
+)  # fmt: skip
+_FILE = "Where the whole is inside the sandbox, if more than is shown"
+_SUFFIX_SCHEMA = told(STRING, "Last 4 characters of the sandbox's id.")
+
+
+def _wrapped(data: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": {
+            "data": data,
+            "error": told({"type": ["string", "null"]}, "What went wrong in a line; null after a success."),
+            "successful": told(YES_OR_NO, "Whether the code ran to its end without an error."),
+        },
+        "required": ["data", "successful"],
+    }
+
+
+_WORKBENCH_OUTPUT = _wrapped(
+    closed(
+        {
+            "results": told(STRING, "Text of the last value, and of what was displayed."),
+            "stdout": told(STRING, "What the code printed."),
+            "stderr": told(STRING, "What it wrote to standard error."),
+            "error": told(STRING, "The traceback, or why the code was ended; empty after a success."),
+            "results_file_path": told(STRING, f"{_FILE} of the results."),
+            "stdout_file_path": told(STRING, f"{_FILE} of stdout."),
+            "stderr_file_path": told(STRING, f"{_FILE} of stderr."),
+            "session": _SESSION_SCHEMA,
+            "sandbox_id_suffix": _SUFFIX_SCHEMA,
+        },
+        ["results", "stdout", "stderr"],
+    )
+)
+_BASH_OUTPUT = _wrapped(
+    closed(
+        {
+            "stdout": told(STRING, "What the command printed."),
+            "stdoutLines": told(WHOLE, "Lines of the whole stdout."),
+            "stderr": told(STRING, "What it wrote to standard error."),
+            "stderrLines": told(WHOLE, "Lines of the whole stderr."),
+            "stdout_file_path": told(STRING, f"{_FILE} of stdout."),
+            "stderr_file_path": told(STRING, f"{_FILE} of stderr."),
+            "session": _SESSION_SCHEMA,
+            "sandbox_id_suffix": _SUFFIX_SCHEMA,
+        },
+        ["stdout", "stdoutLines", "stderr", "stderrLines"],
+    )
+)
+
+
+async def _run_code(call: Call[WorkbenchArguments]) -> Answer:
+    sent = call.arguments
+    chosen = choose(call.visit, sent.session_id)
+    progress = Progress(
+        thought=sent.thought, current_step=sent.current_step, current_step_metric=sent.current_step_metric
+    )
+    run = requests.RunCell(session=chosen.id, code=sent.code_to_execute, progress=progress)
+    record, is_new = await with_session(call.visit, chosen, lambda: performed(call.visit, run))
+    result = record.result
+    assert isinstance(result, CellResult)
+    data: dict[str, Any] = {"results": _results(result), "stdout": result.stdout.text, "stderr": result.stderr.text}
+    data["error"] = _error(result)
+    for name, text in (("results", result.results), ("stdout", result.stdout), ("stderr", result.stderr)):
+        data |= _whole_in(name, text)
+    return _answer(call, chosen, result, data | _place(chosen, result, record.sandbox, is_new=is_new))
+
+
+async def _run_command(call: Call[BashArguments]) -> Answer:
+    chosen = choose(call.visit, call.arguments.session_id)
+    run = requests.RunCommand(session=chosen.id, command=call.arguments.command)
+    record, is_new = await with_session(call.visit, chosen, lambda: performed(call.visit, run))
+    result = record.result
+    assert isinstance(result, CommandResult)
+    data: dict[str, Any] = {
+        "stdout": result.stdout.text,
+        "stdoutLines": result.stdout.lines,
+        "stderr": result.stderr.text,
+        "stderrLines": result.stderr.lines,
+        **_whole_in("stdout", result.stdout),
+        **_whole_in("stderr", result.stderr),
+    }
+    return _answer(call, chosen, result, data | _place(chosen, result, record.sandbox, is_new=is_new))
+
+
+def _answer(call: Call[Any], chosen: Chosen, result: CellResult | CommandResult, data: dict[str, Any]) -> Answer:
+    is_ok = result.outcome is Outcome.OK
+    displays = tuple(one.data for one in result.displays) if isinstance(result, CellResult) else ()
+    return Answer(
+        structured={"data": data, "error": None if is_ok else _in_a_line(result), "successful": is_ok},
+        next=guide.after_result(call.visit, call.tool, chosen.told, result),
+        pictures=pictures_in(displays),
+        meta=receipts.meta_of(result),
+    )
+
+
+def _results(result: CellResult) -> str:
+    """What was displayed, in its order, and the last value. Pictures follow by themselves."""
+    shown = [one.data.get("text/plain", "") for one in result.displays if not one.is_result]
+    return "\n".join(text for text in (*shown, result.results.text) if text)
+
+
+def _error(result: CellResult) -> str:
+    raised = result.error.traceback if result.error is not None else ""
+    return "\n".join(text for text in (raised, result.explanation) if text)
+
+
+def _in_a_line(result: CellResult | CommandResult) -> str:
+    if result.explanation:
+        return f"{result.outcome.value}: {result.explanation}"
+    if isinstance(result, CommandResult):
+        return f"the command exited with {result.exit_code}"
+    assert result.error is not None
+    message = result.error.message.splitlines()[0] if result.error.message else ""
+    return f"the code raised {result.error.name}: {message}"
+
+
+def _whole_in(name: str, text: Text) -> dict[str, str]:
+    return {} if text.file_path is None else {f"{name}_file_path": text.file_path}
+
+
+def _place(chosen: Chosen, result: CellResult | CommandResult, sandbox: str, *, is_new: bool) -> dict[str, Any]:
+    words = receipts.in_words(result, chosen.told, is_new=is_new)
+    return {"session": {"id": chosen.told, "instructions": words}, "sandbox_id_suffix": sandbox[-_SUFFIX:]}
+
+
+async def _refused(visit: Visit, tool: Tool[Any], given: dict[str, Any], problem: WorkbenchError) -> Answer:
+    words = problem.message
+    if isinstance(problem, NotFound):
+        words = f"{words}. Nothing was run or started. Living sessions: {', '.join(await living(visit)) or 'none'}"
+    named = given.get("session_id")
+    data: dict[str, Any] = dict.fromkeys(_required(tool), "")
+    data |= {name: 0 for name in data if name.endswith("Lines")}
+    session = named if isinstance(named, str) and named else visit.session
+    data["session"] = {"id": session, "instructions": "Nothing ran; the state is as it was."}
+    return Answer(
+        structured={"data": data, "error": f"not run: {words}", "successful": False},
+        next=guide.after_refusal(visit, tool, given, problem),
+        never_began=True,
+    )
+
+
+def _required(tool: Tool[Any]) -> list[str]:
+    names: list[str] = tool.output_schema["properties"]["data"]["required"]
+    return names
+
+
+WORKBENCH = Tool(
+    name=guide.WORKBENCH_TOOL,
+    family=Family.WORKBENCH,
+    title="Remote Workbench",
+    description=(
+        "Run Python in this session's persistent notebook. Variables, imports and files stay from call to call; "
+        "pictures come back as images.\n"
+        "Use it for files, data, plots, many steps at once, and results too large to read. Not for what you can answer "
+        "from the conversation, nor for plain shell work (COMPOSIO_REMOTE_BASH_TOOL).\n"
+        "- A cell may take 180 s. Work in small cells, in parallel by ThreadPoolExecutor, and save what counts under "
+        "/mnt/files, which outlives the sandbox; home is /home/user.\n"
+        "- Long output is cut in the middle; the whole is in the file that *_file_path names.\n"
+        "- `data.error` is your code's traceback: fix it and run again, earlier variables are still there. After a "
+        "time-out or crash `data.session.instructions` says whether memory is intact, restored or lost.\n"
+        "- `error` beginning with `not run` means that nothing ran. `next` is the call that gets on."
+    ),
+    arguments=WorkbenchArguments,
+    output_schema=_WORKBENCH_OUTPUT,
+    annotations=_HINTS,
+    run=_run_code,
+    refused=_refused,
+)
+BASH = Tool(
+    name=guide.BASH_TOOL,
+    family=Family.WORKBENCH,
+    title="Remote Bash",
+    description=(
+        "Run a bash command in the same sandbox as COMPOSIO_REMOTE_WORKBENCH, beside its kernel: the same files, "
+        "none of its variables.\n"
+        "Use it to look at files, for archives, git, or programs. Not for Python: the notebook keeps its state.\n"
+        "- Starts in /home/user each time, with no state but files. At most 180 s; nobody can type into it. What you "
+        "start in the background with & goes on.\n"
+        "- Long output is cut in the middle; *_file_path names the whole. stdoutLines and stderrLines count all.\n"
+        "- An exit code that is not 0 is told in `error`. `error` beginning with `not run` means that nothing ran. "
+        "`next` is the call that gets on."
+    ),
+    arguments=BashArguments,
+    output_schema=_BASH_OUTPUT,
+    annotations=_HINTS,
+    run=_run_command,
+    refused=_refused,
+)

@@ -1,0 +1,67 @@
+"""Who calls a tool, and what they may reach. Made by the transport for each request."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from workbench.core.workbench import Workbench
+from workbench.mcp.families import DEFAULT_FAMILIES, Families
+from workbench.model.ids import SessionId
+from workbench.model.records import CellRecord
+
+OnProgress = Callable[[float, float | None, str], Awaitable[None]]
+
+
+class Surroundings(Protocol):
+    """What a transport does beside the tools: the log, the counts, the audit."""
+
+    @property
+    def stopping(self) -> asyncio.Event:
+        """Set when the server is about to leave: then nothing is stopped on its callers' behalf."""
+        ...
+
+    def keep(self, work: Coroutine[Any, Any, Any], what: str) -> asyncio.Task[Any]:
+        """Do it, whoever waits for it."""
+        ...
+
+    def ran(self, record: CellRecord) -> None:
+        """A cell or command has come to its end."""
+        ...
+
+    async def note(self, action: str, session: SessionId, detail: str = "") -> None:
+        """For the audit."""
+        ...
+
+    def defect(self, what: str, problem: BaseException) -> str:
+        """Write down an error of ours; the name under which the log has it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Visit:
+    """One caller."""
+
+    bench: Workbench
+    """of the caller's project"""
+    around: Surroundings
+    default_session: SessionId
+    """used when no session is named; made with its first call"""
+    own_session: SessionId | None = None
+    """the address, or the caller's token, names it: no other can be reached"""
+    families: Families = DEFAULT_FAMILIES
+    user: str = "mcp"
+    """of sessions that are made on the caller's behalf"""
+    on_progress: OnProgress | None = None
+    """told while something runs; None if nobody wants to know"""
+    address: str = ""
+    """of the server, if it has one: for links"""
+    extra: dict[str, str] = field(default_factory=dict)
+    """for the log"""
+
+    @property
+    def session(self) -> SessionId:
+        """The one that is meant when none is named."""
+        return self.own_session or self.default_session
