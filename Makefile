@@ -1,5 +1,6 @@
 # What people and CI call. `make setup` is called by the others; PYTHON chooses the interpreter that everything runs on.
 PYTHON ?= python3
+PYTEST ?= .venv/bin/python -m pytest
 VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
@@ -24,12 +25,12 @@ run: setup
 
 test: setup
 	@scripts/install-test-parts
-	@$(BIN)/python -m pytest -m "not long" tests
+	@$(PYTEST) -m "not long" tests
 
 test-all: setup
 	@scripts/install-test-parts
 	@scripts/install-vm-parts
-	@$(BIN)/python -m pytest tests
+	@scripts/test-all $(PYTEST)
 
 check: $(VENV)/.ready
 	@$(BIN)/ruff check .

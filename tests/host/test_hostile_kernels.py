@@ -10,8 +10,6 @@ from workbench.host_client.connection import HostConnection
 from workbench.model.execution import MemoryState, Outcome
 from workbench.settings import Settings
 
-pytestmark = pytest.mark.isolation
-
 # Sends whatever it likes on the channel that the host reads output from.
 SEND = """\
 import os, threading

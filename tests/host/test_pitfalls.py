@@ -27,8 +27,6 @@ from workbench.settings import Settings
 from workbench.wire import host as wire
 from workbench.wire import kernels
 
-pytestmark = pytest.mark.isolation
-
 CRASH = "import os; os._exit(1)"
 KEPT = 3
 # A busy machine may make one of them slow; what is tested is that nobody waits for what will never come.

@@ -18,7 +18,7 @@ from tests.kernel.place import PATIENCE_S, Live, Place, pieces, result, text
 from workbench.kernels.messages import Signer
 from workbench.model.execution import PieceKind
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.isolation]
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 _DISPLAYS = "from IPython.display import display\nfor i in range({}):\n    display(i)"
 

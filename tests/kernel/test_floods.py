@@ -12,7 +12,7 @@ from workbench.contracts.kernel import Began, Finished, KernelEvent, KernelGone
 from workbench.model.execution import Cell, PieceKind
 from workbench.model.ids import new_cell_id
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.isolation]
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 _DISPLAYS = 20_000
 # For a reader that takes its time.

@@ -11,7 +11,7 @@ from tests.host.support import eventually
 from tests.restart.server import Server, own_settings, served
 from tests.restart.work import Place, asked, body_of, ended, new_session, run
 
-pytestmark = [pytest.mark.isolation, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.timeout(240)
 
 # The server looks around every 15 seconds or so; nothing here depends on how often.
 SOON_S = 90.0

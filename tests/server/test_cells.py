@@ -14,8 +14,6 @@ import pytest
 from tests.host.support import eventually
 from tests.server.running import Event, Running, events_of, problem_of
 
-pytestmark = pytest.mark.isolation
-
 SLOW = "import time\nfor n in range(4):\n    print(n, flush=True)\n    time.sleep(0.4)\n'end'"
 
 

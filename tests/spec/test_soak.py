@@ -9,7 +9,7 @@ from bench.soak.run import STATE, soak
 
 from workbench.settings import Settings
 
-pytestmark = [pytest.mark.isolation, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.timeout(300)
 
 
 async def test_a_short_soak_has_no_wrong_answer_no_hang_and_no_leak() -> None:
