@@ -37,7 +37,7 @@ def connect(settings: Settings) -> Connect:
 
     @contextlib.asynccontextmanager
     async def connected(
-        *families: Family, own_session: str | None = None, default_session: str | None = None
+        *families: Family, own_session: str | None = None, default_session: str | None = None, mode: str = "auto"
     ) -> AsyncIterator[Client]:
         shown: Families = frozenset(families or Family)
         name = default_session or f"mcp-{secrets.token_hex(4)}"
@@ -54,7 +54,7 @@ def connect(settings: Settings) -> Connect:
                 )
 
             try:
-                async with Client(make_server(receive)) as client:
+                async with Client(make_server(receive), mode=mode) as client:
                     yield client
             finally:
                 await around.aclose()

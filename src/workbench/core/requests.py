@@ -15,6 +15,9 @@ from workbench.model.tier import STANDARD, Tier
 OnPiece = Callable[[Piece], Awaitable[None]]
 OnDropped = Callable[[int], Awaitable[None]]
 
+# In or out at once: a file goes through command lines, and is held in memory here.
+MOST_FILE_BYTES = 8 * 1024 * 1024
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateSession:
@@ -275,6 +278,67 @@ class ExportNotebook:
     """A session's history as a notebook."""
 
     session: SessionId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteFile:
+    """A file inside, whole or not at all; folders are made. A relative path begins at /home/user."""
+
+    session: SessionId
+    path: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadFile:
+    """What is in a file inside."""
+
+    session: SessionId
+    path: str
+    most_bytes: int = MOST_FILE_BYTES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CopyFile:
+    """A file inside once more, under another name inside."""
+
+    session: SessionId
+    source: str
+    destination: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribeFile:
+    """A file inside, without what is in it."""
+
+    session: SessionId
+    path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileState:
+    """One that is there."""
+
+    path: str
+    """absolute, inside"""
+    size: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileContent:
+    """All that is in one."""
+
+    path: str
+    """absolute, inside"""
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FindPackages:
+    """Which of these its Python has."""
+
+    session: SessionId
+    names: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

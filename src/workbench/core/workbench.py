@@ -12,8 +12,11 @@ from workbench.contracts.storage import MountStore, Records
 from workbench.core import requests
 from workbench.core.branches import Branches
 from workbench.core.ends import Ends
+from workbench.core.errands import Errands
 from workbench.core.executions import Executions
+from workbench.core.files import Files
 from workbench.core.history import History
+from workbench.core.packages import Packages
 from workbench.core.places import Places
 from workbench.core.sessions import Sessions
 from workbench.core.stops import Stops
@@ -47,6 +50,9 @@ class Workbench:
         self._executions = Executions(host, cells, places, Ends(host, sessions, cells, places, clock), clock)
         self._stops = Stops(host, cells, places)
         self._history = History(sessions, cells)
+        errands = Errands(host, places)
+        self._files = Files(errands)
+        self._packages = Packages(errands)
 
     async def create_session(self, request: requests.CreateSession) -> SessionDescription:
         """A new session.
@@ -224,3 +230,34 @@ class Workbench:
     async def stop_command(self, request: requests.StopCommand) -> bool:
         """Interrupt it and everything in its group; whether there was something to stop."""
         return await self._stops.stop_command(request)
+
+    async def write_file(self, request: requests.WriteFile) -> requests.FileState:
+        """Put a file into its sandbox, by programs inside. Nobody sees half of it; the history does not have it.
+
+        Raises:
+            InvalidRequest: it cannot be written there, or is too large.
+            QuotaExceeded: there is no room for it.
+        """
+        return await self._files.write(request)
+
+    async def read_file(self, request: requests.ReadFile) -> requests.FileContent:
+        """What is in a file of its sandbox, read by programs inside.
+
+        Raises:
+            NotFound: no such session or file; `path` in the context tells which.
+            InvalidRequest: it is no ordinary file, too large, or cannot be read.
+            Conflict: it was changed meanwhile.
+        """
+        return await self._files.read(request)
+
+    async def copy_file(self, request: requests.CopyFile) -> requests.FileState:
+        """From one path inside to another. Raises what reading and writing do."""
+        return await self._files.copy(request)
+
+    async def describe_file(self, request: requests.DescribeFile) -> requests.FileState:
+        """That it is there, and how large. Raises what reading does."""
+        return await self._files.describe(request)
+
+    async def find_packages(self, request: requests.FindPackages) -> dict[str, str]:
+        """Versions of those of the packages that its Python has."""
+        return await self._packages.find(request)

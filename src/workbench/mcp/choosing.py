@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
 from workbench.core import requests
-from workbench.errors import Conflict, InvalidRequest, NotFound
+from workbench.errors import Conflict, InvalidRequest, NotFound, WorkbenchError
+from workbench.mcp.guide import INSTEAD
 from workbench.mcp.visit import Visit
 from workbench.model.ids import SessionId, session_id
 
 R = TypeVar("R")
 # Names in an answer; whoever has more lists them by other means.
 _MOST_NAMED = 20
+# One that is being deleted has its sandbox ended and its files dropped first.
+_ENDING_S = 15.0
+# Who deletes a session as often as it is made does not want it.
+_ATTEMPTS = 2
+_PAUSE_S = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +38,8 @@ class Chosen:
 def choose(visit: Visit, named: str) -> Chosen:
     """The one that `named` means: a session's id, or nothing.
 
-    On a session's own address the name is only a word of the caller's, which is kept and told back.
+    On a session's own address the name is only a word of the caller's, which is kept and told back. Elsewhere it is
+    never made on the caller's behalf, be it the default one: who names it counts on what was in it.
 
     Raises:
         NotFound: it cannot be the name of a session.
@@ -40,43 +49,84 @@ def choose(visit: Visit, named: str) -> Chosen:
     if not named:
         return Chosen(id=visit.default_session, told=visit.default_session, is_default=True)
     try:
-        return Chosen(id=session_id(named), told=named, is_default=named == visit.default_session)
+        return Chosen(id=session_id(named), told=named, is_default=False)
     except InvalidRequest:
         raise NotFound(f"no session {named[:60]!r}", {"session": named[:60]}) from None
 
 
 async def with_session(visit: Visit, chosen: Chosen, work: Callable[[], Awaitable[R]]) -> tuple[R, bool]:
-    """Do it; whether the session was made for it. Only the default one is ever made.
+    """Do it; whether the session was made for it. Only the default one is ever made. `work` may be done again.
 
     Raises:
         NotFound: there is no such session, and nothing was made or run.
+        Conflict: the default one cannot be made; `INSTEAD` in its context names one that can be used.
     """
-    try:
-        return await work(), False
-    except NotFound:
-        if not chosen.is_default or await exists(visit, chosen.id):
-            raise
+    is_new = False
+    for _ in range(_ATTEMPTS):
+        try:
+            return await work(), is_new
+        except NotFound:
+            if not chosen.is_default:
+                raise
+        except Conflict:
+            if not chosen.is_default or not await _is_deleted(visit, chosen.id):
+                raise
+        is_new = await _make(visit, chosen)
+    return await work(), is_new
+
+
+async def _make(visit: Visit, chosen: Chosen) -> bool:
     try:
         await visit.bench.create_session(requests.CreateSession(session=chosen.id, user=visit.user))
-        await visit.around.note("session.create", chosen.id, "by a call of a tool")
     except Conflict:
-        # Another call of the same client was quicker.
-        return await work(), False
-    return await work(), True
+        if await exists(visit, chosen.id):
+            # Another call of the same client was quicker.
+            return False
+        raise await _taken_by_a_branch(visit, chosen) from None
+    await visit.around.note("session.create", chosen.id, "by a call of a tool")
+    return True
+
+
+async def _taken_by_a_branch(visit: Visit, chosen: Chosen) -> Conflict:
+    page = await visit.bench.list_sessions(requests.ListSessions(user=None, limit=1000))
+    heirs = [str(one.session.spec.id) for one in page.sessions if str(one.session.mount) == chosen.id]
+    if not heirs:
+        return Conflict(f"session {chosen.id!r} is just being made or deleted; ask again", {"session": chosen.id})
+    return Conflict(
+        f"session {chosen.id!r} was deleted, and its files are now those of its branches ({', '.join(heirs)}): "
+        "name one of them as session_id",
+        {"session": chosen.id, INSTEAD: heirs[0]},
+    )
+
+
+async def _is_deleted(visit: Visit, session: SessionId) -> bool:
+    """Waits for the end of one that is on its way."""
+    with contextlib.suppress(NotFound, TimeoutError):
+        async with asyncio.timeout(_ENDING_S):
+            while await _state(visit, session) == "ending":  # noqa: ASYNC110  (another process may delete it)
+                await asyncio.sleep(_PAUSE_S)
+            return False
+    return not await exists(visit, session)
+
+
+async def _state(visit: Visit, session: SessionId) -> str:
+    return (await visit.bench.describe_session(requests.DescribeSession(session=session))).state
 
 
 async def exists(visit: Visit, session: SessionId) -> bool:
     """Whether there is such a session."""
     try:
-        await visit.bench.describe_session(requests.DescribeSession(session=session))
+        await _state(visit, session)
     except NotFound:
         return False
     return True
 
 
 async def living(visit: Visit) -> list[str]:
-    """Names of sessions that this caller can use, the first of them if there are many."""
-    if visit.own_session is not None:
-        return [visit.own_session]
-    page = await visit.bench.list_sessions(requests.ListSessions(user=None, limit=_MOST_NAMED))
-    return [one.session.spec.id for one in page.sessions]
+    """Names of sessions that this caller can use, the first of them if there are many; none if nobody knows."""
+    with contextlib.suppress(WorkbenchError):
+        if visit.own_session is not None:
+            return [visit.own_session] if await exists(visit, visit.own_session) else []
+        page = await visit.bench.list_sessions(requests.ListSessions(user=None, limit=_MOST_NAMED))
+        return [one.session.spec.id for one in page.sessions]
+    return []

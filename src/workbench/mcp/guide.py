@@ -1,15 +1,31 @@
-"""The step that gets on after something went wrong, in tools that the caller sees."""
+"""The step that gets on after something went wrong, in tools that the caller sees.
+
+Every tool of a family stands for its whole family here, and one of them is always visible: whoever is refused by a tool
+sees at least that one.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from workbench.errors import Conflict, InvalidRequest, NotFound, QuotaExceeded, WorkbenchError
+from workbench.errors import (
+    Cancelled,
+    Conflict,
+    Denied,
+    InternalError,
+    InvalidRequest,
+    NotFound,
+    QuotaExceeded,
+    ServerUnavailable,
+    WorkbenchError,
+)
+from workbench.mcp import making_room
 from workbench.mcp.answers import Next
 from workbench.mcp.families import Family
 from workbench.mcp.tool import Tool, usable
 from workbench.mcp.visit import Visit
 from workbench.model.execution import CellResult, CommandResult, Outcome
+from workbench.model.process import Limit
 
 WORKBENCH_TOOL = "COMPOSIO_REMOTE_WORKBENCH"
 BASH_TOOL = "COMPOSIO_REMOTE_BASH_TOOL"
@@ -17,70 +33,152 @@ EXECUTE_CODE = "execute_code"
 EXECUTE_TERMINAL = "execute_terminal"
 CREATE_SESSION = "create_session"
 VARIABLES = "list_variables"
+INTERRUPT = "interrupt_session"
+
+INSTEAD = "instead"
+"""in the context of an error: a session that is there, for one that cannot be had"""
 
 _LOOK = "%whos"
 _WHERE_FILES_ARE = "pwd; ls -la /home/user /mnt/files"
-# Data is moved, not deleted: scratch space is memory, and /mnt/files is on disk and outlives the sandbox.
-_MAKE_ROOM = (
-    "mkdir -p /mnt/files/moved && find /tmp /home/user -xdev -type f -size +1M "
-    "-exec mv -n -t /mnt/files/moved {} + ; df -h /tmp /home/user /mnt/files; ls -la /mnt/files/moved"
-)
-_WHAT_IS_LARGE = "df -h /mnt/files; du -ah /mnt/files | sort -h | tail -n 20"
-_FULL = ("No space left on device", "Errno 28", "Disk quota exceeded", "Errno 122")
+# What is said again in `next` is paid for twice.
+_MOST_REPEATED = 4000
+_FULL = ("No space left on device", "Errno 28", "Disk quota exceeded", "Errno 122", "disk is full")
+# A sandbox whose files outgrow its tier is ended; the next one lives long enough to look and to choose.
+_OVER_THE_CAP = "disk full: /mnt/files"
+_MISSING = ("FileNotFoundError", "No such file or directory")
 
 
 def after_result(visit: Visit, tool: Tool[Any], session: str, result: CellResult | CommandResult) -> Next | None:
-    """For one that began; None if it ended well."""
+    """For one that began; None if it ended well. `session` is what the caller calls it."""
     if result.outcome is Outcome.OK:
         return None
     said = _last_words(result)
-    if any(word in said for word in _FULL):
-        return shell(visit, tool, session, _WHAT_IS_LARGE if "/mnt/files" in said else _MAKE_ROOM)
-    if "FileNotFoundError" in said or "No such file or directory" in said:
+    if making_room.STILL_OPEN in said:
+        return code(visit, tool, session, making_room.CLOSE_FILES)
+    if making_room.STILL_HIDDEN in said:
+        return shell(visit, tool, session, making_room.WHAT_FILLS_SCRATCH)
+    if _OVER_THE_CAP in result.explanation or making_room.FILES_FULL in said:
+        return shell(visit, tool, session, making_room.WHAT_FILLS_FILES)
+    if any(word in said for word in _FULL) or Limit.DISK in result.limits:
+        fills = making_room.WHAT_FILLS_FILES if "/mnt/files" in said else making_room.MAKE_ROOM
+        return shell(visit, tool, session, fills)
+    if any(word in said for word in _MISSING):
         return shell(visit, tool, session, _WHERE_FILES_ARE)
     return look(visit, tool, session)
 
 
 def _last_words(result: CellResult | CommandResult) -> str:
-    if isinstance(result, CellResult):
-        return "" if result.error is None else f"{result.error.name}: {result.error.message}"
-    return result.stderr.text[-2000:]
+    if isinstance(result, CommandResult):
+        return result.stderr.text[-2000:]
+    return "" if result.error is None else f"{result.error.name}: {result.error.message[-2000:]}"
 
 
 def after_refusal(visit: Visit, tool: Tool[Any], given: dict[str, Any], problem: WorkbenchError) -> Next:
-    """For one that never began: the same call, as it can be made."""
+    """For one that never began: the same call, as it can be made; or a look, if it must not be made again."""
+    session = _session_of(given)
+    match problem:
+        case InvalidRequest():
+            return _complete(visit, tool, _corrected(tool, given))
+        case NotFound() | Conflict():
+            instead = "" if visit.own_session is not None else problem.context.get(INSTEAD, "")
+            return fresh(visit, tool, given, instead)
+        case Denied() | InternalError() | ServerUnavailable():
+            return look(visit, tool, session)
+        case QuotaExceeded():
+            if problem.context.get("limit") == Limit.PROCESSES:
+                return look(visit, tool, session)
+            return shell(visit, tool, session, making_room.WHAT_FILLS_SCRATCH)
+        case Cancelled() | _:
+            return again(visit, tool, session, usable(tool, given))
+
+
+def _session_of(given: dict[str, Any]) -> str:
+    """As the caller named it; nothing for the one that is used without a name, which may not be made yet."""
+    named = given.get("session_id")
+    return named if isinstance(named, str) else ""
+
+
+def _corrected(tool: Tool[Any], given: dict[str, Any]) -> dict[str, Any]:
+    """What the schema takes; if it took them all, and something behind it did not, the examples."""
     arguments = usable(tool, given)
-    if isinstance(problem, NotFound | Conflict) and not isinstance(problem, InvalidRequest):
-        return fresh(visit, tool, arguments)
-    if isinstance(problem, QuotaExceeded):
-        return shell(visit, tool, str(given.get("session_id") or visit.session), _MAKE_ROOM)
-    return Next(tool=tool.name, arguments=arguments)
+    if arguments != given:
+        return arguments
+    kept = {"session_id": given["session_id"]} if "session_id" in given else {}
+    return {**kept, **tool.arguments.examples}
 
 
-def fresh(visit: Visit, tool: Tool[Any], arguments: dict[str, Any]) -> Next:
-    """A session that there is, for a name that there is not."""
-    if tool.family is Family.WORKBENCH:
-        return Next(tool=tool.name, arguments={key: one for key, one in arguments.items() if key != "session_id"})
-    if Family.SANDBOX in visit.families:
+def again(visit: Visit, tool: Tool[Any], session: str, arguments: dict[str, Any]) -> Next:
+    """The same call; a long one is left to the caller, who has it."""
+    if sum(len(str(one)) for one in arguments.values()) > _MOST_REPEATED:
+        return look(visit, tool, session)
+    return _complete(visit, tool, arguments)
+
+
+def _complete(visit: Visit, tool: Tool[Any], arguments: dict[str, Any]) -> Next:
+    """With a session, where a tool needs one and none was named."""
+    session = tool.arguments.model_fields.get("session_id")
+    if session is None or not session.is_required() or arguments.get("session_id"):
+        return Next(tool=tool.name, arguments=arguments)
+    if visit.own_session is None:
         return Next(tool=CREATE_SESSION, arguments={})
-    if Family.WORKBENCH in visit.families:
-        return Next(tool=WORKBENCH_TOOL, arguments={"code_to_execute": _LOOK})
-    return Next(tool=tool.name, arguments={**arguments, "session_id": visit.session})
+    return Next(tool=tool.name, arguments={**arguments, "session_id": visit.own_session})
+
+
+def fresh(visit: Visit, tool: Tool[Any], given: dict[str, Any], instead: str = "") -> Next:
+    """A session that there is, for a name that there is not."""
+    arguments = {key: one for key, one in usable(tool, given).items() if key != "session_id"}
+    if tool.family is Family.KERNEL:
+        # None of these may be done to another session than the one that was meant.
+        return Next(tool=VARIABLES, arguments=_optional(instead))
+    if tool.family is Family.WORKBENCH:
+        return again(visit, tool, instead, {**arguments, **_optional(instead)})
+    if visit.own_session is None:
+        return Next(tool=CREATE_SESSION, arguments={})
+    if tool.name in (EXECUTE_CODE, EXECUTE_TERMINAL):
+        return again(visit, tool, visit.own_session, {**arguments, "session_id": visit.own_session})
+    return look(visit, tool, visit.own_session)
 
 
 def look(visit: Visit, tool: Tool[Any], session: str) -> Next:
     """What is in the memory now."""
     if Family.KERNEL in visit.families:
-        return Next(tool=VARIABLES, arguments={"session_id": session})
-    if (Family.SANDBOX in visit.families and tool.family is Family.SANDBOX) or Family.WORKBENCH not in visit.families:
-        return Next(tool=EXECUTE_CODE, arguments={"session_id": session, "code": _LOOK})
-    return Next(tool=WORKBENCH_TOOL, arguments={"session_id": session, "code_to_execute": _LOOK})
+        return Next(tool=VARIABLES, arguments=_optional(visit.own_session or session))
+    return code(visit, tool, session, _LOOK)
+
+
+def code(visit: Visit, tool: Tool[Any], session: str, text: str) -> Next:
+    """A cell, by whatever runs one."""
+    match _runner(visit, tool):
+        case Family.SANDBOX:
+            return Next(tool=EXECUTE_CODE, arguments={"session_id": _id(visit, session), "code": text})
+        case Family.WORKBENCH:
+            return Next(tool=WORKBENCH_TOOL, arguments={**_optional(session), "code_to_execute": text})
+        case _:
+            return look(visit, tool, session)
 
 
 def shell(visit: Visit, tool: Tool[Any], session: str, command: str) -> Next:
     """A command, by whatever runs one."""
-    if Family.SANDBOX in visit.families and (tool.family is Family.SANDBOX or Family.WORKBENCH not in visit.families):
-        return Next(tool=EXECUTE_TERMINAL, arguments={"session_id": session, "command": command})
-    if Family.WORKBENCH in visit.families:
-        return Next(tool=BASH_TOOL, arguments={"session_id": session, "command": command})
-    return look(visit, tool, session)
+    match _runner(visit, tool):
+        case Family.SANDBOX:
+            return Next(tool=EXECUTE_TERMINAL, arguments={"session_id": _id(visit, session), "command": command})
+        case Family.WORKBENCH:
+            return Next(tool=BASH_TOOL, arguments={**_optional(session), "command": command})
+        case _:
+            return look(visit, tool, session)
+
+
+def _runner(visit: Visit, tool: Tool[Any]) -> Family:
+    """The family that runs something for this caller: the tool's own, if it does."""
+    if tool.family in (Family.WORKBENCH, Family.SANDBOX):
+        return tool.family
+    return next((one for one in (Family.WORKBENCH, Family.SANDBOX) if one in visit.families), Family.KERNEL)
+
+
+def _id(visit: Visit, session: str) -> str:
+    """For tools that need a session's id and take no other word."""
+    return visit.own_session or session or visit.default_session
+
+
+def _optional(session: str) -> dict[str, Any]:
+    return {"session_id": session} if session else {}

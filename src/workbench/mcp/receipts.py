@@ -6,9 +6,11 @@ from dataclasses import asdict
 from typing import Any
 
 from workbench.mcp.answers import OUTCOME_KEY, RECEIPT_KEY
+from workbench.mcp.wording import without_commands
 from workbench.model.execution import CellResult, CommandResult, MemoryState, Receipt
 
 _MOST_NAMES = 12
+_MOST_OF_A_NAME = 40
 
 
 def meta_of(result: CellResult | CommandResult) -> dict[str, Any]:
@@ -24,30 +26,37 @@ def meta_of(result: CellResult | CommandResult) -> dict[str, Any]:
 
 
 def in_words(result: CellResult | CommandResult, session: str, *, is_new: bool) -> str:
-    """For the model: how to go on in this state, and what became of it."""
+    """For the model: how to go on in this state, and what became of it. Short: it is in every answer."""
     receipt = result.receipt
     said = [f"Pass session_id={session!r} to go on in this state."]
     if is_new:
         said.append("This session is new: nothing of earlier ones is in it.")
-    said.append(_of_memory(receipt))
+    said.append(_of_memory(result))
     if isinstance(result, CellResult):
         said += _of_names(receipt)
         if result.displays_left_out:
-            said.append(f"{result.displays_left_out} more displays are in {result.displays_file_path or 'no file'}.")
-    said += [f"Limit of its size met: {limit.value}." for limit in result.limits]
-    said += [*receipt.corrections, *receipt.installs]
-    return " ".join(one for one in said if one)
+            where = result.displays_file_path or result.displays_note or "no file"
+            said.append(f"{result.displays_left_out} more displays: {where}.")
+    said += [f"Limit met: {limit.value}." for limit in result.limits]
+    said += _of_missing_files(result)
+    said += [f"Corrected: {one}" for one in receipt.corrections]
+    said += [f"Installed: {one}" for one in receipt.installs]
+    return " ".join(said)
 
 
-def _of_memory(receipt: Receipt) -> str:
+def _of_memory(result: CellResult | CommandResult) -> str:
+    receipt = result.receipt
     memory = f"Memory {receipt.epoch}, {receipt.execution_count} cells"
+    # What ended it in this very call is told in its explanation.
+    is_told = bool(receipt.reason) and receipt.reason.split(";")[0] in result.explanation
+    why = "" if is_told or not receipt.reason else f" ({without_commands(receipt.reason)})"
     match receipt.state:
         case MemoryState.INTACT:
             return f"{memory}, intact."
         case MemoryState.RESTORED:
-            return f"{memory}, RESTORED from the snapshot before this call: {receipt.reason}."
+            return f"{memory}, RESTORED from a snapshot{why}."
         case MemoryState.LOST:
-            return f"{memory}, NEW: all earlier variables are lost: {receipt.reason}."
+            return f"{memory}, NEW: earlier variables are lost{why}."
 
 
 def _of_names(receipt: Receipt) -> list[str]:
@@ -55,5 +64,12 @@ def _of_names(receipt: Receipt) -> list[str]:
     for what, names in (("New", receipt.added), ("Changed", receipt.rebound), ("Deleted", receipt.removed)):
         if names:
             more = len(names) - _MOST_NAMES
-            said.append(f"{what}: {', '.join(names[:_MOST_NAMES])}{f' and {more} more' if more > 0 else ''}.")
+            shown = ", ".join(name[:_MOST_OF_A_NAME] for name in names[:_MOST_NAMES])
+            said.append(f"{what}: {shown}{f' and {more} more' if more > 0 else ''}.")
     return said
+
+
+def _of_missing_files(result: CellResult | CommandResult) -> list[str]:
+    """Where something is cut, and the whole could not be kept."""
+    texts = [result.stdout, result.stderr, *([result.results] if isinstance(result, CellResult) else [])]
+    return [f"Cut: {text.note}." for text in texts if text.note and text.file_path is None]

@@ -11,7 +11,7 @@ from workbench.core import requests
 from workbench.errors import ServerUnavailable, WorkbenchError
 from workbench.mcp.visit import Visit
 from workbench.model.execution import Piece, PieceKind
-from workbench.model.records import CellRecord
+from workbench.model.records import CellKind, CellRecord
 
 Run = requests.RunCell | requests.RunCommand
 _PROGRESS_EVERY_S = 1.0
@@ -26,7 +26,8 @@ async def performed(visit: Visit, run: Run) -> CellRecord:
         ServerUnavailable: the server leaves before; it goes on, and its result is kept.
     """
     watch = _Watch()
-    task = visit.around.keep(visit.bench.perform(replace(run, follower=watch.follower(visit))), "cell")
+    kind = CellKind.CELL if isinstance(run, requests.RunCell) else CellKind.COMMAND
+    task = visit.around.keep(visit.bench.perform(replace(run, follower=watch.follower(visit))), kind)
     leaving = asyncio.create_task(visit.around.stopping.wait(), name="watching for a stop")
     try:
         await _wait(visit, run, task, leaving, watch)

@@ -14,6 +14,7 @@ from mcp.shared.exceptions import MCPError
 from workbench import __version__
 from workbench.errors import InternalError, WorkbenchError
 from workbench.mcp.families import Families
+from workbench.mcp.resources import TEMPLATES, read_resource
 from workbench.mcp.tool import Tool
 from workbench.mcp.tools import ALL_TOOLS
 from workbench.mcp.visit import Visit
@@ -26,6 +27,8 @@ INSTRUCTIONS = (
     "imports and files live on from call to call. Files under /mnt/files outlive the sandbox. An answer that is not a "
     "success carries `next`: the tool and the arguments that get on from there."
 )
+# Once: a schema takes longer to make than a cell may take.
+_LISTED = {tool.name: tool.listed() for tool in ALL_TOOLS}
 
 
 class _Rooms:
@@ -36,7 +39,7 @@ class _Rooms:
 
     async def list_tools(self, context: Context, _: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         visit = await self._visit(context)
-        return types.ListToolsResult(tools=[tool.listed() for tool in shown_tools(visit.families)])
+        return types.ListToolsResult(tools=[_LISTED[tool.name] for tool in shown_tools(visit.families)])
 
     async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         visit = await self._visit(context)
@@ -60,6 +63,20 @@ class _Rooms:
             )
             return (await tool.refused(visit, tool, given, ours)).result()
 
+    async def list_resources(self, _: Context, __: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
+        """None by name: files come and go, and are named by who exported them."""
+        return types.ListResourcesResult(resources=[])
+
+    async def list_templates(
+        self, _: Context, __: types.PaginatedRequestParams | None
+    ) -> types.ListResourceTemplatesResult:
+        return TEMPLATES
+
+    async def read_resource(
+        self, context: Context, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
+        return await read_resource(await self._visit(context), params.uri, context.protocol_version)
+
     async def _visit(self, context: Context) -> Visit:
         try:
             return await self._receive(context)
@@ -72,6 +89,14 @@ def shown_tools(families: Families) -> list[Tool[Any]]:
     return [tool for tool in ALL_TOOLS if tool.family in families]
 
 
+def _input_schema(name: str) -> dict[str, Any] | None:
+    """For the library, which looks with every call whether arguments are repeated in headers, and would list all tools
+    to find out.
+    """
+    listed = _LISTED.get(name)
+    return None if listed is None else listed.input_schema
+
+
 def make_server(receive: Receive) -> Server[Any]:
     """A server for any number of clients; `receive` says who asks."""
     rooms = _Rooms(receive)
@@ -80,6 +105,10 @@ def make_server(receive: Receive) -> Server[Any]:
         title="Open Workbench",
         version=__version__,
         instructions=INSTRUCTIONS,
+        get_tool_input_schema=_input_schema,
         on_list_tools=rooms.list_tools,
         on_call_tool=rooms.call_tool,
+        on_list_resources=rooms.list_resources,
+        on_list_resource_templates=rooms.list_templates,
+        on_read_resource=rooms.read_resource,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
@@ -83,7 +84,7 @@ class Tool(Generic[A]):
 
 def usable(tool: Tool[Any], given: dict[str, Any]) -> dict[str, Any]:
     """Arguments that will be accepted: those of `given` that can be used, with examples for what is missing."""
-    fields = tool.arguments.model_fields
+    fields = _names(tool)
     kept = {name: value for name, value in given.items() if name in fields}
     for name, example in tool.arguments.examples.items():
         kept.setdefault(name, example)
@@ -112,12 +113,18 @@ def _words(tool: Tool[Any], problem: ValidationError) -> str:
                 said.append(f"there is no argument `{where[:_MOST_QUOTED]}`")
             case _:
                 said.append(f"`{where}`: {one['msg'].removeprefix('Value error, ')}")
-    names = ", ".join(tool.arguments.model_fields)
+    names = ", ".join(_names(tool))
     return f"{tool.name} cannot use these arguments: {'; '.join(said)}. It takes: {names}"
 
 
+def _names(tool: Tool[Any]) -> list[str]:
+    """As callers write them."""
+    return [one.alias or name for name, one in tool.arguments.model_fields.items()]
+
+
+@functools.cache
 def input_schema(arguments: type[Arguments]) -> dict[str, Any]:
-    """Of the arguments, without the words that pydantic adds for itself."""
+    """Of the arguments, without the words that pydantic adds for itself; to be read only, as all share it."""
     schema: dict[str, Any] = _plain(arguments.model_json_schema())
     schema.pop("description", None)
     schema.setdefault("properties", {})

@@ -39,6 +39,11 @@ class Excerpt:
         if text:
             self._add_to_tail(text[-self._tail_room :])
 
+    def skip(self, characters: int, newlines: int) -> None:
+        """Count what is left out at this place already, because somebody has shortened the text before."""
+        self.characters += characters
+        self._newlines += newlines
+
     def _add_to_tail(self, text: str) -> None:
         self._tail.append(text)
         self._tail_size += len(text)

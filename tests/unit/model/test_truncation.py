@@ -50,3 +50,14 @@ def test_a_last_line_without_an_end_counts() -> None:
     for text, lines in (("a", 1), ("\n", 1), ("b\nc", 3), ("", 3)):
         counted.add(text)
         assert counted.lines == lines
+
+
+def test_what_somebody_left_out_before_is_counted_where_it_was() -> None:
+    again = Excerpt(200)
+    again.add("a" * 150)
+    again.skip(1_000_000, 5_000)
+    again.add("b" * 150)
+    shown = again.shown()
+    assert len(shown) <= 200
+    left_out = 1_000_300 - shown.split("\n[")[0].count("a") - shown.split("]\n")[1].count("b")
+    assert f"{left_out:,} characters with 5,000 line ends" in shown

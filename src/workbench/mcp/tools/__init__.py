@@ -5,6 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from workbench.mcp.tool import Tool
-from workbench.mcp.tools import workbench
+from workbench.mcp.tools import kernel, sandbox, sandbox_files, sandbox_sessions, workbench
 
-ALL_TOOLS: tuple[Tool[Any], ...] = (workbench.WORKBENCH, workbench.BASH)
+ALL_TOOLS: tuple[Tool[Any], ...] = (
+    workbench.WORKBENCH,
+    workbench.BASH,
+    sandbox_sessions.CREATE,
+    sandbox.CODE,
+    sandbox.TERMINAL,
+    sandbox_files.IMPORT,
+    sandbox_files.EXPORT,
+    sandbox_sessions.STOP,
+    kernel.INTERRUPT,
+    kernel.RESTART_TOOL,
+    kernel.UNDO_TOOL,
+    kernel.BRANCH_TOOL,
+    kernel.VARIABLES,
+)

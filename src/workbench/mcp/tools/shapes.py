@@ -24,3 +24,8 @@ def told(schema: dict[str, Any], description: str) -> dict[str, Any]:
 def closed(properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
     """An object with these and no others."""
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+
+
+def listed(schema: dict[str, Any]) -> dict[str, Any]:
+    """Any number of them."""
+    return {"type": "array", "items": schema}

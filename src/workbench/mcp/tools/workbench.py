@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from typing import Any, ClassVar
 
 import mcp_types as types
@@ -17,11 +18,16 @@ from workbench.mcp.running import performed
 from workbench.mcp.tool import Arguments, Call, Tool
 from workbench.mcp.tools.shapes import STRING, WHOLE, YES_OR_NO, closed, told
 from workbench.mcp.visit import Visit
-from workbench.model.execution import CellResult, CommandResult, Outcome, Text
-from workbench.model.records import Progress
+from workbench.mcp.wording import for_agents, without_commands
+from workbench.model.execution import CellResult, CommandResult, Display, Outcome, Text
+from workbench.model.records import CellRecord, Progress
+from workbench.model.truncation import INLINE_CHARACTERS, excerpt
 
 _HINTS = types.ToolAnnotations(destructive_hint=True, open_world_hint=True, read_only_hint=False, idempotent_hint=False)
 _SUFFIX = 4
+_MOST_OF_A_LINE = 500
+# Of what was displayed, beside a last value that takes all the room.
+_LEAST_OF_DISPLAYS = 4000
 
 _SESSION = Field(
     default="",
@@ -113,8 +119,12 @@ async def _run_code(call: Call[WorkbenchArguments]) -> Answer:
     progress = Progress(
         thought=sent.thought, current_step=sent.current_step, current_step_metric=sent.current_step_metric
     )
-    run = requests.RunCell(session=chosen.id, code=sent.code_to_execute, progress=progress)
-    record, is_new = await with_session(call.visit, chosen, lambda: performed(call.visit, run))
+
+    def work() -> Awaitable[CellRecord]:
+        run = requests.RunCell(session=chosen.id, code=sent.code_to_execute, progress=progress)
+        return performed(call.visit, run)
+
+    record, is_new = await with_session(call.visit, chosen, work)
     result = record.result
     assert isinstance(result, CellResult)
     data: dict[str, Any] = {"results": _results(result), "stdout": result.stdout.text, "stderr": result.stderr.text}
@@ -126,8 +136,11 @@ async def _run_code(call: Call[WorkbenchArguments]) -> Answer:
 
 async def _run_command(call: Call[BashArguments]) -> Answer:
     chosen = choose(call.visit, call.arguments.session_id)
-    run = requests.RunCommand(session=chosen.id, command=call.arguments.command)
-    record, is_new = await with_session(call.visit, chosen, lambda: performed(call.visit, run))
+
+    def work() -> Awaitable[CellRecord]:
+        return performed(call.visit, requests.RunCommand(session=chosen.id, command=call.arguments.command))
+
+    record, is_new = await with_session(call.visit, chosen, work)
     result = record.result
     assert isinstance(result, CommandResult)
     data: dict[str, Any] = {
@@ -154,23 +167,37 @@ def _answer(call: Call[Any], chosen: Chosen, result: CellResult | CommandResult,
 
 def _results(result: CellResult) -> str:
     """What was displayed, in its order, and the last value. Pictures follow by themselves."""
-    shown = [one.data.get("text/plain", "") for one in result.displays if not one.is_result]
-    return "\n".join(text for text in (*shown, result.results.text) if text)
+    shown = "\n".join(text for one in result.displays if not one.is_result and (text := _text_of(one)))
+    if not shown:
+        return result.results.text
+    room = max(_LEAST_OF_DISPLAYS, INLINE_CHARACTERS - len(result.results.text))
+    return "\n".join(text for text in (excerpt(shown, room), result.results.text) if text)
+
+
+def _text_of(display: Display) -> str:
+    """The plain text; the source of something that has no other text and is no picture either."""
+    data = display.data
+    if "text/plain" in data or any(kind.startswith("image/") for kind in data):
+        return data.get("text/plain", "")
+    return next((text for kind, text in data.items() if kind.startswith("text/")), "")
 
 
 def _error(result: CellResult) -> str:
     raised = result.error.traceback if result.error is not None else ""
-    return "\n".join(text for text in (raised, result.explanation) if text)
+    return "\n".join(text for text in (raised, without_commands(result.explanation)) if text)
 
 
 def _in_a_line(result: CellResult | CommandResult) -> str:
+    """A command has no other place where it could be explained, so that its explanation is here, whole."""
     if result.explanation:
-        return f"{result.outcome.value}: {result.explanation}"
+        said = without_commands(result.explanation)
+        return f"{result.outcome.value}: {said if isinstance(result, CommandResult) else said.split('. ')[0]}"
     if isinstance(result, CommandResult):
         return f"the command exited with {result.exit_code}"
-    assert result.error is not None
-    message = result.error.message.splitlines()[0] if result.error.message else ""
-    return f"the code raised {result.error.name}: {message}"
+    if result.error is None:
+        return f"the code {result.outcome.value}"
+    message = result.error.message.strip().splitlines()[:1]
+    return f"the code raised {': '.join([result.error.name, *message])[:_MOST_OF_A_LINE]}"
 
 
 def _whole_in(name: str, text: Text) -> dict[str, str]:
@@ -183,13 +210,13 @@ def _place(chosen: Chosen, result: CellResult | CommandResult, sandbox: str, *, 
 
 
 async def _refused(visit: Visit, tool: Tool[Any], given: dict[str, Any], problem: WorkbenchError) -> Answer:
-    words = problem.message
+    words = for_agents(problem)
     if isinstance(problem, NotFound):
         words = f"{words}. Nothing was run or started. Living sessions: {', '.join(await living(visit)) or 'none'}"
     named = given.get("session_id")
     data: dict[str, Any] = dict.fromkeys(_required(tool), "")
     data |= {name: 0 for name in data if name.endswith("Lines")}
-    session = named if isinstance(named, str) and named else visit.session
+    session = named[:_MOST_OF_A_LINE] if isinstance(named, str) and named else visit.session
     data["session"] = {"id": session, "instructions": "Nothing ran; the state is as it was."}
     return Answer(
         structured={"data": data, "error": f"not run: {words}", "successful": False},

@@ -1,0 +1,267 @@
+"""import_files and export_files: files into a session's sandbox, and out of it by an address to fetch them from."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import posixpath
+import shlex
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import mcp_types as types
+from pydantic import BaseModel, ConfigDict, Field
+
+from workbench.core import requests
+from workbench.errors import Conflict, InvalidRequest, NotFound, QuotaExceeded, WorkbenchError
+from workbench.mcp import guide, making_room
+from workbench.mcp.answers import Answer, Link, Next
+from workbench.mcp.choosing import choose
+from workbench.mcp.families import Family
+from workbench.mcp.resources import FileAddress, file_address, is_uri
+from workbench.mcp.tool import Arguments, Call, Tool
+from workbench.mcp.tools.sandbox_answers import OPTIONAL_STRING, SESSION_ID, answered, finished, refused, words
+from workbench.mcp.tools.shapes import STRING, YES_OR_NO, closed, told
+from workbench.model.ids import SessionId
+
+_HOME = "/home/user"
+_MOST_FILES = 100
+# Of a name that is told back.
+_MOST_SHOWN = 500
+
+
+class ImportedFile(BaseModel):
+    """Either a name with a content, or where it comes from."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    file_name: str = Field(
+        default="", description="Name of a new file, with `file_content`; in /home/user unless it has a path."
+    )
+    file_content: str | None = Field(default=None, description="What is in it.")
+    encoding: Literal["text", "base64"] = Field(default="text", description="How `file_content` is written.")
+    source: str = Field(
+        default="",
+        description="Instead of a content: a file that export_files gave, by its `uri`, also of another session. Paths "
+        "of other machines cannot be read.",
+    )
+    destination: str = Field(default="", description="Path inside for a `source`; by default its name in /home/user.")
+
+
+class ExportedFile(BaseModel):
+    """One that is wanted."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    source: str = Field(description="Path inside the sandbox; a relative one begins at /home/user.")
+    destination: str = Field(
+        default="",
+        description="Copy it to this path inside first, for instance /mnt/files/report.csv, and export that.",
+    )
+
+
+class ImportArguments(Arguments):
+    """Of import_files."""
+
+    examples: ClassVar[dict[str, Any]] = {"files": [{"file_name": "note.txt", "file_content": "hello"}]}
+    session_id: str = SESSION_ID
+    files: list[ImportedFile] = Field(
+        min_length=1,
+        max_length=_MOST_FILES,
+        description="Each either {file_name, file_content, encoding} or {source, destination}.",
+    )
+
+
+class ExportArguments(Arguments):
+    """Of export_files."""
+
+    examples: ClassVar[dict[str, Any]] = {"files": [{"source": "/etc/hostname"}]}
+    session_id: str = SESSION_ID
+    files: list[ExportedFile] = Field(min_length=1, max_length=_MOST_FILES, description="Each {source, destination?}.")
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """What became of one file."""
+
+    source: str
+    destination: str
+    size: int | None = None
+    uri: str | None = None
+    problem: WorkbenchError | None = None
+    link: Link | None = None
+
+    def shown(self) -> dict[str, Any]:
+        row = {
+            "source": self.source[:_MOST_SHOWN],
+            "destination": self.destination[:_MOST_SHOWN],
+            "success": self.problem is None,
+            "size": self.size,
+            "error": None if self.problem is None else words(self.problem),
+        }
+        return row if self.uri is None else {**row, "uri": self.uri}
+
+
+async def _import(call: Call[ImportArguments]) -> Answer:
+    session = choose(call.visit, call.arguments.session_id).id
+    rows: list[_Row] = []
+    for one in call.arguments.files:
+        try:
+            rows.append(await _imported(call, session, one))
+        except WorkbenchError as problem:
+            if not rows and _is_about_the_session(problem, session):
+                raise
+            rows.append(_Row(one.source or one.file_name, one.destination or one.file_name, problem=problem))
+    return _answer(call, session, rows)
+
+
+async def _imported(call: Call[ImportArguments], session: SessionId, one: ImportedFile) -> _Row:
+    if bool(one.source) == bool(one.file_name):
+        raise InvalidRequest("a file has either `file_name` with `file_content`, or `source` with `destination`")
+    if one.source:
+        at = _exported(call, one.source)
+        content = await call.visit.bench.read_file(requests.ReadFile(session=at.session, path=at.path))
+        destination, data = one.destination or posixpath.basename(at.path), content.data
+    else:
+        destination, data = one.file_name, _content(one)
+    write = requests.WriteFile(session=session, path=destination, data=data)
+    written = await finished(call.visit, call.visit.bench.write_file(write), "writing a file")
+    return _Row(one.source or one.file_name, written.path, size=written.size)
+
+
+def _exported(call: Call[ImportArguments], source: str) -> FileAddress:
+    # BARRIER: a path of the server's machine would be read for whoever asks; held by tests/mcp/test_files.py.
+    if not is_uri(source):
+        raise InvalidRequest(
+            f"{source[:200]!r} is no exported file: a server reads no paths of its own machine for a caller. Give the "
+            "`uri` that export_files answers, or send the content as `file_content`"
+        )
+    return file_address(call.visit, source)
+
+
+def _content(one: ImportedFile) -> bytes:
+    if one.file_content is None:
+        raise InvalidRequest(f"`file_content` of {one.file_name[:200]!r} is missing")
+    if one.encoding == "base64":
+        try:
+            return base64.b64decode("".join(one.file_content.split()), validate=True)
+        except (binascii.Error, ValueError):
+            raise InvalidRequest(
+                f"`file_content` of {one.file_name[:200]!r} is not base64; with encoding `text` it is taken as it is"
+            ) from None
+    try:
+        return one.file_content.encode()
+    except UnicodeEncodeError:
+        raise InvalidRequest(f"`file_content` of {one.file_name[:200]!r} is not text in UTF-8; send base64") from None
+
+
+async def _export(call: Call[ExportArguments]) -> Answer:
+    session = choose(call.visit, call.arguments.session_id).id
+    rows: list[_Row] = []
+    for one in call.arguments.files:
+        try:
+            rows.append(await _exported_row(call, session, one))
+        except WorkbenchError as problem:
+            if not rows and _is_about_the_session(problem, session):
+                raise
+            rows.append(_Row(one.source, one.destination, problem=problem))
+    return _answer(call, session, rows)
+
+
+async def _exported_row(call: Call[ExportArguments], session: SessionId, one: ExportedFile) -> _Row:
+    bench = call.visit.bench
+    if one.destination:
+        copy = requests.CopyFile(session=session, source=one.source, destination=one.destination)
+        state = await finished(call.visit, bench.copy_file(copy), "copying a file")
+    else:
+        state = await bench.describe_file(requests.DescribeFile(session=session, path=one.source))
+    at = FileAddress(session, state.path)
+    return _Row(one.source, state.path, size=state.size, uri=at.uri, link=at.link(state.size))
+
+
+def _is_about_the_session(problem: WorkbenchError, session: SessionId) -> bool:
+    """And not about the file, or about another session that it would come from."""
+    about = isinstance(problem, NotFound | Conflict) and "path" not in problem.context
+    return about and problem.context.get("session") == session
+
+
+def _answer(call: Call[Any], session: SessionId, rows: list[_Row]) -> Answer:
+    failed = [row for row in rows if row.problem is not None]
+    structured: dict[str, Any] = {"success": not failed, "files": [row.shown() for row in rows]}
+    if failed:
+        structured["error"] = f"{len(failed)} of {len(rows)} files failed: {failed[0].shown()['error']}"
+    return Answer(
+        structured=structured,
+        next=_step(call, session, failed[0]) if failed else None,
+        never_began=len(failed) == len(rows),
+        links=tuple(row.link for row in rows if row.link is not None),
+    )
+
+
+def _step(call: Call[Any], session: SessionId, row: _Row) -> Next:
+    """Look where it should be; or at what is in the way."""
+    problem = row.problem
+    assert problem is not None
+    if isinstance(problem, QuotaExceeded):
+        fills = making_room.WHAT_FILLS_FILES if row.destination.startswith("/mnt/files") else making_room.MAKE_ROOM
+        return guide.shell(call.visit, call.tool, session, fills)
+    where = problem.context.get("session", session) if "path" in problem.context else session
+    folder = shlex.quote(posixpath.dirname(problem.context.get("path", "")) or _HOME)
+    # The folder may be missing as well.
+    return guide.shell(call.visit, call.tool, where, f"ls -la {folder} || ls -la {_HOME} /mnt/files")
+
+
+def _rows(more: dict[str, Any]) -> dict[str, Any]:
+    row = {
+        "source": told(STRING, "As it was asked for."),
+        "destination": told(STRING, "Where it is inside now."),
+        "success": YES_OR_NO,
+        "size": told({"type": ["integer", "null"]}, "Bytes."),
+        "error": told(OPTIONAL_STRING, "Why not."),
+        **more,
+    }
+    required = ["source", "destination", "success", "size", "error"]
+    return {"files": told({"type": "array", "items": closed(row, required)}, "A row for each file, in order.")}
+
+
+IMPORT = Tool(
+    name="import_files",
+    family=Family.SANDBOX,
+    title="Import files",
+    description=(
+        "Put files into a session's sandbox: contents that you send, or files exported from another session.\n"
+        "Use it for data and scripts that you have. Not for what the sandbox can make itself by execute_code, nor to "
+        "read files of the server's machine: that is refused.\n"
+        "- Names without a path go to /home/user, which ends with the sandbox; under /mnt/files they outlive it. "
+        "Folders are made, what is there is replaced, and nobody sees half a file.\n"
+        "- At most 8 MiB a file and 100 files.\n"
+        "- Each row says how it went; `next` looks where the first failed one should be."
+    ),
+    arguments=ImportArguments,
+    output_schema=answered(_rows({})),
+    annotations=types.ToolAnnotations(
+        destructive_hint=True, open_world_hint=False, read_only_hint=False, idempotent_hint=True
+    ),
+    run=_import,
+    refused=refused,
+)
+EXPORT = Tool(
+    name="export_files",
+    family=Family.SANDBOX,
+    title="Export files",
+    description=(
+        "Give out files of a session's sandbox: each gets a `uri`, which this server reads as a resource "
+        "(resources/read), and which import_files takes in another session.\n"
+        "Use it for results that leave the sandbox. Not to look into a file: execute_code or execute_terminal print "
+        "it.\n"
+        "- The uri names the file, not a copy: it is good as long as the session and the file are there. `destination` "
+        "under /mnt/files keeps a copy that outlives the sandbox.\n"
+        "- At most 8 MiB can be read; pack folders with tar first.\n"
+        "- A row that failed says why (missing, a folder, not readable); `next` lists the folder."
+    ),
+    arguments=ExportArguments,
+    output_schema=answered(_rows({"uri": told(STRING, "Where to fetch it.")})),
+    annotations=types.ToolAnnotations(
+        destructive_hint=False, open_world_hint=False, read_only_hint=False, idempotent_hint=True
+    ),
+    run=_export,
+    refused=refused,
+)

@@ -1,0 +1,191 @@
+"""create_session and stop_session."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+
+import mcp_types as types
+from pydantic import Field
+
+from workbench.core import requests
+from workbench.errors import Denied, InvalidRequest, WorkbenchError
+from workbench.mcp import guide
+from workbench.mcp.answers import Answer, Next
+from workbench.mcp.choosing import choose
+from workbench.mcp.families import Family
+from workbench.mcp.tool import Arguments, Call, Tool
+from workbench.mcp.tools.sandbox_answers import SESSION_ID, answered, finished, refused
+from workbench.mcp.tools.shapes import STRING, told
+from workbench.mcp.visit import Visit
+from workbench.model.ids import SessionId, new_session_id
+
+_PYTHON = "python"
+_ANY_VERSION = ("", "*", "latest")
+
+
+class CreateArguments(Arguments):
+    """Of create_session."""
+
+    language: str = Field(
+        default=_PYTHON,
+        description="Language of the session. This server runs python.",
+        json_schema_extra={"enum": ["python", "node", "r"]},
+    )
+    dependencies: dict[str, str] = Field(
+        default_factory=dict,
+        max_length=100,
+        description='Packages it needs, by name, each with its version; "" takes any. They must be there already: '
+        "nothing is installed.",
+        json_schema_extra={"default": {}},
+    )
+
+
+class StopArguments(Arguments):
+    """Of stop_session."""
+
+    session_id: str = SESSION_ID
+
+
+async def _create(call: Call[CreateArguments]) -> Answer:
+    visit, wanted = call.visit, call.arguments
+    if wanted.language.lower() != _PYTHON:
+        raise InvalidRequest(
+            f"this server has no runtime for {wanted.language[:40]!r}: it has python only. No session was made",
+            {"argument": "language"},
+        )
+    if visit.own_session is not None:
+        return await _created(call, visit.own_session)
+    session = new_session_id()
+    making = visit.around.keep(_make(visit, session, eager=not wanted.dependencies), "making a session")
+    try:
+        await asyncio.wait((making,))
+        making.result()
+        answer = await _created(call, session)
+    except BaseException:
+        # Nobody was told of it.
+        visit.around.keep(_drop(visit, session, making), "dropping a session")
+        raise
+    if not answer.structured["success"]:
+        await finished(visit, _drop(visit, session, making), "dropping a session")
+    return answer
+
+
+async def _make(visit: Visit, session: SessionId, *, eager: bool) -> None:
+    await visit.bench.create_session(requests.CreateSession(session=session, user=visit.user, eager=eager))
+    await visit.around.note("session.create", session, guide.CREATE_SESSION)
+
+
+async def _drop(visit: Visit, session: SessionId, making: asyncio.Task[None]) -> None:
+    await asyncio.wait((making,))
+    with contextlib.suppress(WorkbenchError):
+        await _end(visit, session)
+
+
+async def _end(visit: Visit, session: SessionId) -> None:
+    await visit.bench.delete_session(requests.DeleteSession(session=session))
+    await visit.around.note("session.delete", session)
+
+
+async def _created(call: Call[CreateArguments], session: SessionId) -> Answer:
+    wanted = call.arguments.dependencies
+    found: dict[str, str] = {}
+    if wanted:
+        found = await call.visit.bench.find_packages(requests.FindPackages(session=session, names=tuple(wanted)))
+    unmet = {name: version for name, version in wanted.items() if not _is_met(version, found.get(name))}
+    if unmet:
+        return _without(call, unmet, found)
+    described = await call.visit.bench.describe_session(requests.DescribeSession(session=session))
+    return Answer(
+        structured={
+            "success": True,
+            "session_id": session,
+            "runtime": _PYTHON,
+            "status": described.state,
+            "dependencies": found,
+        }
+    )
+
+
+def _is_met(wanted: str, found: str | None) -> bool:
+    return found is not None and (wanted.strip() in _ANY_VERSION or wanted.strip().removeprefix("==").strip() == found)
+
+
+def _without(call: Call[CreateArguments], unmet: dict[str, str], found: dict[str, str]) -> Answer:
+    missing = [name for name in unmet if name not in found]
+    other = [f"{name} {version} (there is {found[name]})" for name, version in unmet.items() if name in found]
+    named = ", ".join([*missing, *other])
+    met = {name: version for name, version in call.arguments.dependencies.items() if name not in unmet}
+    return Answer(
+        structured={
+            "success": False,
+            "error": f"this server cannot install packages, and does not have: {named}. No session was made",
+            "dependencies": found,
+            "hint": "`dependencies` are those that are there. Do without the others, or take that version.",
+        },
+        next=Next(tool=call.tool.name, arguments={"language": _PYTHON, "dependencies": met}),
+        never_began=True,
+    )
+
+
+async def _stop(call: Call[StopArguments]) -> Answer:
+    if call.visit.own_session is not None:
+        # BARRIER: who may use one session may not delete it, nor any other; held by tests/mcp/test_sandbox_tools.py.
+        raise Denied(
+            f"session {call.visit.own_session!r} belongs to this address and is not stopped from here: deleting it "
+            "needs a key. Leave it; an idle session is put to sleep by itself"
+        )
+    chosen = choose(call.visit, call.arguments.session_id)
+    await finished(call.visit, _end(call.visit, chosen.id), "deleting a session")
+    return Answer(structured={"success": True})
+
+
+CREATE = Tool(
+    name=guide.CREATE_SESSION,
+    family=Family.SANDBOX,
+    title="Create session",
+    description=(
+        "Make a sandbox with a Python kernel of its own, and get the `session_id` that the other tools take.\n"
+        "Call it once per task, and go on with the same session: variables, imports and files stay from call to call. "
+        "Not before each call.\n"
+        "- Home is /home/user. What is under /mnt/files outlives the sandbox until stop_session.\n"
+        "- The usual data libraries are there; `dependencies` asks for certain ones and answers with their versions.\n"
+        "- `success` false: nothing was made. `error` says what this server does not have, `next` is a call that "
+        "works."
+    ),
+    arguments=CreateArguments,
+    output_schema=answered(
+        {
+            "session_id": told(STRING, "For the other tools."),
+            "runtime": told(STRING, "Its language."),
+            "status": told(STRING, "`idle` when it is ready."),
+            "dependencies": told(
+                {"type": "object", "additionalProperties": STRING}, "Those asked for that are there, with versions."
+            ),
+            "stderr": told(STRING, "Of installs, if there were any."),
+        }
+    ),
+    annotations=types.ToolAnnotations(
+        destructive_hint=False, open_world_hint=False, read_only_hint=False, idempotent_hint=False
+    ),
+    run=_create,
+    refused=refused,
+)
+STOP = Tool(
+    name="stop_session",
+    family=Family.SANDBOX,
+    title="Stop session",
+    description=(
+        "End a session for good: its kernel, what runs in it, and all its files, also those under /mnt/files.\n"
+        "Use it when the task is done and its exported files were read: they go with it. Not to get a fresh memory or "
+        "to stop a cell; an idle session costs little and sleeps by itself.\n"
+        "- A wrong session_id stops nothing; `sessions` are those that live."
+    ),
+    arguments=StopArguments,
+    output_schema=answered({}),
+    annotations=types.ToolAnnotations(
+        destructive_hint=True, open_world_hint=False, read_only_hint=False, idempotent_hint=True
+    ),
+    run=_stop,
+    refused=refused,
+)

@@ -1,0 +1,255 @@
+"""create_session, execute_code, execute_terminal and stop_session, as a client of the official library has them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import mcp_types as types
+import pytest
+from jsonschema import validate  # type: ignore[import-untyped]
+from mcp.client import Client
+from tests.mcp.conftest import Connect
+
+from workbench.mcp.families import Family
+
+_FIGURE = """
+import matplotlib.pyplot as plt
+plt.plot([1, 2])
+plt.show()
+"""
+
+
+async def answer(client: Client, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """What it says, which its schema allows."""
+    return (await called(client, tool, arguments)).structured_content or {}
+
+
+async def called(client: Client, tool: str, arguments: dict[str, Any]) -> types.CallToolResult:
+    """The whole message; a failure has a step that can be taken as it is."""
+    result = await client.call_tool(tool, arguments)
+    listed = {one.name: one for one in (await client.list_tools()).tools}
+    said = result.structured_content or {}
+    validate(said, listed[tool].output_schema or {})
+    assert ("next" in said) is (not said["success"])
+    if "next" in said:
+        validate(said["next"]["arguments"], listed[said["next"]["tool"]].input_schema)
+    return result
+
+
+async def made(client: Client) -> str:
+    """A session."""
+    session: str = (await answer(client, "create_session", {}))["session_id"]
+    return session
+
+
+async def test_a_session_is_made_used_and_stopped(connect: Connect) -> None:
+    async with connect(Family.SANDBOX) as client:
+        created = await answer(client, "create_session", {"language": "python", "dependencies": {"numpy": ""}})
+        session = created.pop("session_id")
+        assert created.pop("dependencies")["numpy"]
+        assert created == {"success": True, "runtime": "python", "status": "idle"}
+        await answer(client, "execute_code", {"session_id": session, "code": "kept = 41"})
+        ran = await answer(client, "execute_code", {"session_id": session, "code": "print('hi')\nkept + 1"})
+        assert ran == {
+            "success": True,
+            "stdout": "hi\n",
+            "stderr": "",
+            "result": "42",
+            "error": None,
+            "display_outputs": [],
+        }
+        said = await answer(client, "execute_terminal", {"session_id": session, "command": "pwd; echo oh >&2"})
+        assert said == {"success": True, "stdout": "/home/user\n", "stderr": "oh\n", "exit_code": 0}
+        assert await answer(client, "stop_session", {"session_id": session}) == {"success": True}
+        gone = await called(client, "execute_code", {"session_id": session, "code": "kept"})
+        assert gone.is_error
+        assert session not in (gone.structured_content or {})["sessions"]
+
+
+async def test_top_level_await_and_a_coroutine_as_last_expression_give_their_value(connect: Connect) -> None:
+    async with connect(Family.SANDBOX) as client:
+        session = await made(client)
+        code = "import asyncio\nasync def seven(): return 7\nawait seven()"
+        assert (await answer(client, "execute_code", {"session_id": session, "code": code}))["result"] == "7"
+
+
+@pytest.mark.parametrize("name", ["nobody", "Not A Name", "x" * 100])
+async def test_a_wrong_session_answers_with_those_that_live_and_a_way_on(connect: Connect, name: str) -> None:
+    async with connect(Family.SANDBOX) as client:
+        session = await made(client)
+        for tool, more in (
+            ("execute_code", {"code": "1"}),
+            ("execute_terminal", {"command": "true"}),
+            ("import_files", {"files": [{"file_name": "a", "file_content": "b"}]}),
+            ("export_files", {"files": [{"source": "a"}]}),
+            ("stop_session", {}),
+        ):
+            result = await called(client, tool, {"session_id": name, **more})
+            said = result.structured_content or {}
+            assert result.is_error, tool
+            assert said["success"] is False
+            assert "no session" in said["error"]
+            assert session in said["sessions"]
+            assert "create_session" in said["hint"]
+            assert said["next"] == {"tool": "create_session", "arguments": {}}
+        await answer(client, "stop_session", {"session_id": session})
+
+
+async def test_a_missing_session_id_is_told_and_the_next_step_can_be_taken(connect: Connect) -> None:
+    async with connect(Family.SANDBOX) as client:
+        said = await answer(client, "execute_code", {"code": "1"})
+        assert "`session_id` is missing" in said["error"]
+        assert said["next"] == {"tool": "create_session", "arguments": {}}
+
+
+async def test_a_timeout_over_300_seconds_is_an_error_that_says_so(connect: Connect) -> None:
+    async with connect(Family.SANDBOX) as client:
+        session = await made(client)
+        asked = {"session_id": session, "code": "1 + 1", "timeout": 301}
+        said = await answer(client, "execute_code", asked)
+        assert "at most 300 seconds, not 301" in said["error"]
+        assert said["next"] == {"tool": "execute_code", "arguments": {**asked, "timeout": 300}}
+        assert (await answer(client, **_step(said)))["result"] == "2"
+
+
+def _step(said: dict[str, Any]) -> dict[str, Any]:
+    return {"tool": said["next"]["tool"], "arguments": said["next"]["arguments"]}
+
+
+async def test_code_that_raises_keeps_what_it_printed_and_is_a_result(connect: Connect) -> None:
+    async with connect(Family.SANDBOX) as client:
+        session = await made(client)
+        result = await called(client, "execute_code", {"session_id": session, "code": "print('before')\n1/0"})
+        said = result.structured_content or {}
+        assert not result.is_error
+        assert said["stdout"] == "before\n"
+        assert "ZeroDivisionError" in said["error"]
+        assert said["next"]["tool"] == "execute_code"
+
+
+async def test_code_past_its_timeout_is_interrupted_and_variables_stay(connect: Connect) -> None:
+    async with connect(Family.SANDBOX) as client:
+        session = await made(client)
+        code = "kept = 1\nimport time\ntime.sleep(60)"
+        said = await answer(client, "execute_code", {"session_id": session, "code": code, "timeout": 0.5})
+        assert said["error"].startswith("TIMED_OUT: ")
+        assert (await answer(client, "execute_code", {"session_id": session, "code": "kept"}))["result"] == "1"
+
+
+async def test_long_output_is_cut_in_the_middle_and_says_how_much_is_left_out(connect: Connect) -> None:
+    async with connect(Family.SANDBOX) as client:
+        session = await made(client)
+        code = "import sys\nprint('z' * 99_999)\nsys.stderr.write('b' * 30_000)\n'c' * 30_000"
+        said = await answer(client, "execute_code", {"session_id": session, "code": code})
+        assert len(said["stdout"]) <= 20_000
+        left_out = 99_999 - said["stdout"].count("z")
+        assert f"{left_out:,} characters with 0 line ends are left out" in said["stdout"]
+        assert "/mnt/files/outputs/" in said["hint"]
+        assert len(said["stderr"]) <= 10_000
+        assert "The middle of stderr is left out" in said["hint"]
+        assert len(said["result"]) <= 20_000
+        said = await answer(client, "execute_code", {"session_id": session, "code": "raise ValueError('d' * 9_000)"})
+        assert len(said["error"]) <= 5_000
+
+
+async def test_a_picture_is_image_content_and_base64_only_in_the_structure(connect: Connect) -> None:
+    async with connect(Family.SANDBOX) as client:
+        session = await made(client)
+        result = await called(client, "execute_code", {"session_id": session, "code": _FIGURE, "timeout": 120})
+        said = result.structured_content or {}
+        picture = "".join(said["display_outputs"][0]["image/png"].split())
+        images = [one for one in result.content if isinstance(one, types.ImageContent)]
+        assert [one.data for one in images] == [picture]
+        text = result.content[0]
+        assert isinstance(text, types.TextContent)
+        assert picture[:100] not in text.text
+        assert "shown as an image" in json.loads(text.text)["display_outputs"][0]["image/png"]
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        ("import os; os.kill(os.getpid(), 11)", "CONTAINER_DIED: segfault: "),
+        ("import os; os.kill(os.getpid(), 9)", "CONTAINER_DIED: killed by signal 9: "),
+        ("held = []\nwhile True: held.append(b'x' * 2**26)", "CONTAINER_DIED: out of memory: "),
+        ("import os; os._exit(3)", "CONTAINER_DIED: os._exit or a library ended the kernel's process with code 3"),
+    ],
+)
+async def test_a_kernel_that_died_says_why_and_what_became_of_the_memory(
+    connect: Connect, code: str, reason: str
+) -> None:
+    async with connect(Family.SANDBOX) as client:
+        session = await made(client)
+        await answer(client, "execute_code", {"session_id": session, "code": "kept = 1"})
+        said = await answer(client, "execute_code", {"session_id": session, "code": code})
+        assert said["error"].startswith(reason)
+        assert "restored from a snapshot" in said["error"]
+        assert "Variables are as they were before this cell" in said["hint"]
+        assert (await answer(client, "execute_code", {"session_id": session, "code": "kept"}))["result"] == "1"
+        await answer(client, "stop_session", {"session_id": session})
+
+
+async def test_a_command_that_fails_has_its_exit_code_and_is_a_result(connect: Connect) -> None:
+    async with connect(Family.SANDBOX) as client:
+        session = await made(client)
+        result = await called(client, "execute_terminal", {"session_id": session, "command": "echo a; exit 3"})
+        said = result.structured_content or {}
+        assert not result.is_error
+        assert (said["success"], said["exit_code"], said["stdout"]) == (False, 3, "a\n")
+
+
+@pytest.mark.parametrize("language", ["node", "r", "julia"])
+async def test_a_language_that_is_not_here_is_refused_with_the_one_that_is(connect: Connect, language: str) -> None:
+    async with connect(Family.SANDBOX) as client:
+        said = await answer(client, "create_session", {"language": language})
+        assert "python only" in said["error"]
+        assert (await answer(client, **_step(said)))["runtime"] == "python"
+
+
+async def test_packages_that_are_not_here_are_named_and_no_session_is_left_behind(connect: Connect) -> None:
+    async with connect(Family.SANDBOX) as client:
+        before = (await answer(client, "stop_session", {"session_id": "nobody"}))["sessions"]
+        wanted = {"numpy": "", "no-such-package-here": "", "pandas": "0.0.1"}
+        said = await answer(client, "create_session", {"dependencies": wanted})
+        assert "no-such-package-here" in said["error"]
+        assert "pandas 0.0.1 (there is " in said["error"]
+        assert set(said["dependencies"]) == {"numpy", "pandas"}
+        assert (await answer(client, "stop_session", {"session_id": "nobody"}))["sessions"] == before
+        again = await answer(client, **_step(said))
+        exact = {"numpy": f"=={again['dependencies']['numpy']}"}
+        assert (await answer(client, "create_session", {"dependencies": exact}))["success"]
+        assert (
+            "not the name of a package"
+            in (await answer(client, "create_session", {"dependencies": {"; touch /tmp/x": ""}}))["error"]
+        )
+
+
+async def test_on_a_sessions_own_address_there_is_that_session_and_no_other(connect: Connect) -> None:
+    async with connect(Family.SANDBOX) as client:
+        mine, other = await made(client), await made(client)
+        await answer(client, "execute_code", {"session_id": other, "code": "secret = 1"})
+    async with connect(Family.SANDBOX, own_session=mine) as client:
+        assert (await answer(client, "create_session", {}))["session_id"] == mine
+        said = await answer(client, "execute_code", {"session_id": other, "code": "'secret' in globals()"})
+        assert said["result"] == "False"
+        for name in (mine, other):
+            said = await answer(client, "stop_session", {"session_id": name})
+            assert "needs a key" in said["error"]
+        unmet = await answer(client, "create_session", {"dependencies": {"no-such-package-here": ""}})
+        assert unmet["success"] is False
+    async with connect(Family.SANDBOX) as client:
+        for name in (mine, other):
+            assert (await answer(client, "stop_session", {"session_id": name}))["success"]
+
+
+async def test_a_sandbox_that_is_gone_is_told_with_the_memory_that_is_lost(connect: Connect) -> None:
+    async with connect(Family.SANDBOX) as client:
+        session = await made(client)
+        await answer(client, "execute_code", {"session_id": session, "code": "kept = 1"})
+        fill = "fallocate -l 11G /mnt/files/big || truncate -s 0 /mnt/files/big; sleep 20; rm -f /mnt/files/big"
+        said = await answer(client, "execute_terminal", {"session_id": session, "command": fill})
+        assert said["error"].startswith("CONTAINER_DIED: the sandbox ended: disk full")
+        assert said["exit_code"] is None
+        assert "/mnt/files is kept" in said["hint"]
+        await answer(client, "stop_session", {"session_id": session})
