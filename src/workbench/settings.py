@@ -19,6 +19,8 @@ PREFIX = "WORKBENCH_"
 _ENGINES = ("namespace", "process")
 _LOG_LEVELS = ("debug", "info", "warning", "error")
 _SWITCH = ("true", "false")
+# Those of workbench.mcp.families; tests/unit/test_settings.py compares them.
+_TOOL_FAMILIES = ("workbench", "sandbox", "kernel")
 _DAY_S = 24 * 3600
 # The least and the most of each.
 _NUMBERS = {
@@ -78,6 +80,8 @@ class Settings:
     """addresses and networks, by commas, whose X-Forwarded- headers are believed"""
     max_body_mib: int = 8
     """of one request to the server"""
+    mcp_tools: str = "workbench"
+    """families of tools that MCP clients see: `workbench`, `sandbox`, `kernel`, by commas, or `all`"""
     freeze_after_s: int = 900
     """without use, until a session stands still; 0 is never"""
     end_after_s: int = 43_200
@@ -150,6 +154,8 @@ def _parsed(name: str, text: str) -> Any:
             return _networks(name, text)
         case "public_url":
             return _web_address(name, text)
+        case "mcp_tools":
+            return _tool_families(name, text)
         case _:
             return _database(name, text)
 
@@ -206,6 +212,18 @@ def _web_address(name: str, text: str) -> str:
     if not good or parts.query or parts.fragment or parts.username is not None:
         raise InvalidSetting(f"{name} must be like https://workbench.example.com, not {text!r}", {"setting": name})
     return text.rstrip("/")
+
+
+def _tool_families(name: str, text: str) -> str:
+    parts = [part.strip().lower() for part in text.split(",") if part.strip()]
+    if parts == ["all"]:
+        return "all"
+    unknown = [part for part in parts if part not in _TOOL_FAMILIES]
+    if unknown or not parts:
+        raise InvalidSetting(
+            f"{name} must be some of {', '.join(_TOOL_FAMILIES)}, by commas, or `all`; not {text!r}", {"setting": name}
+        )
+    return ",".join(dict.fromkeys(parts))
 
 
 def _database(name: str, text: str) -> str:

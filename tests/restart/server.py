@@ -31,6 +31,8 @@ _LAST_LINE = "Ctrl-C ends"
 class Server:
     """Of one data folder. Whatever runs in it belongs to the host, which no method here touches."""
 
+    program: tuple[str, ...] = ("-m", "workbench", "serve")
+
     def __init__(self, settings: Settings) -> None:
         self.settings = replace(settings, listen_port=0)
         self.log = settings.data_dir.parent / "server.log"
@@ -44,7 +46,7 @@ class Server:
         self.settings.data_dir.mkdir(parents=True, exist_ok=True)
         with self.log.open("ab") as errors:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "workbench", "serve"],
+                [sys.executable, *self.program],
                 env={**os.environ, **self.settings.to_env()},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
@@ -132,9 +134,9 @@ def end_hosts(settings: Settings) -> None:
 
 
 @contextlib.contextmanager
-def served(settings: Settings) -> Iterator[Server]:
+def served(settings: Settings, kind: type[Server] = Server) -> Iterator[Server]:
     """One that runs, and at the end does not, however often it was killed meanwhile."""
-    server = Server(settings)
+    server = kind(settings)
     try:
         server.start()
         yield server

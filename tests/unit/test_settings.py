@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from workbench.errors import InvalidSetting
+from workbench.mcp.families import Family, chosen_families
 from workbench.model.capability import Level
 from workbench.settings import Settings
 
@@ -62,6 +63,8 @@ def test_a_misspelt_name_is_refused_with_a_suggestion() -> None:
         ("WORKBENCH_ALLOW_PLAIN_HTTP", "yes", "one of true, false"),
         ("WORKBENCH_TRUSTED_PROXIES", "127.0.0.1, proxy", "not 'proxy'"),
         ("WORKBENCH_MAX_BODY_MIB", "0", "from 1 to 1024"),
+        ("WORKBENCH_MCP_TOOLS", "workbench,all", "workbench, sandbox, kernel, by commas, or `all`"),
+        ("WORKBENCH_MCP_TOOLS", " , ", "by commas"),
         ("WORKBENCH_FREEZE_AFTER_S", "soon", "from 0 to"),
         ("WORKBENCH_END_AFTER_S", "-1", "from 0 to"),
         ("WORKBENCH_KEEP_CELLS_DAYS", "x", "from 0 to 36500"),
@@ -83,6 +86,12 @@ def test_the_password_of_a_database_is_in_no_error_no_repr_and_no_host() -> None
     assert "secret" not in repr(settings)
     assert "secret" not in str(settings.host_env())
     assert Settings.from_env(settings.host_env()).database_url == ""
+
+
+@pytest.mark.parametrize("text", [*Family, "all", " Kernel, workbench ,kernel"])
+def test_the_families_of_tools_are_those_there_are(text: str) -> None:
+    settings = Settings.from_env({"WORKBENCH_MCP_TOOLS": text})
+    assert chosen_families(settings.mcp_tools) == chosen_families(text)
 
 
 def test_a_public_url_has_no_slash_at_its_end() -> None:

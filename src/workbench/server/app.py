@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import Route
 
 from workbench import __version__
 from workbench.errors import InternalError, InvalidRequest, MethodNotAllowed, NotFound, WorkbenchError
@@ -19,6 +19,7 @@ from workbench.server.answers import refusal
 from workbench.server.background import keep_house
 from workbench.server.door import Door, Note
 from workbench.server.front import Front
+from workbench.server.mcp import McpDoor
 from workbench.server.openapi import document
 from workbench.server.questions import NotJson, refused_parameters
 from workbench.server.rest import audit, cells, keys, sessions, state, users
@@ -42,9 +43,11 @@ def make_app(service: Service, options: ServerOptions) -> FastAPI:
         lifespan=_lifespan,
     )
     app.state.door = door
+    app.state.mcp = McpDoor(door)
     for router in _ROUTERS:
         # Not by include_router, which looks twice at every request.
         app.router.routes.extend(router.routes)
+    app.router.routes.extend(app.state.mcp.routes())
     _add_documents(app, options)
     app.add_exception_handler(WorkbenchError, _refused)
     app.add_exception_handler(NotJson, _not_json)
@@ -62,6 +65,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         yield
     finally:
         door.stopping.set()
+        await app.state.mcp.aclose()
         await door.kept.aclose()
 
 
@@ -118,8 +122,8 @@ async def _no_route(request: Request, problem: Exception) -> Response:
     return refusal(error, _noted(request, error))
 
 
-def _routes(app: FastAPI) -> list[APIRoute]:
-    return [route for route in app.router.routes if isinstance(route, APIRoute)]
+def _routes(app: FastAPI) -> list[Route]:
+    return [route for route in app.router.routes if isinstance(route, Route)]
 
 
 def _methods_at(app: FastAPI, path: str) -> str:

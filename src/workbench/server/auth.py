@@ -74,7 +74,8 @@ def _require_key(caller: Caller, what: str) -> None:
         )
 
 
-def _require_session(caller: Caller, session: str) -> None:
+def require_session(caller: Caller, session: str) -> None:
+    """Raises: Denied if it is a token of another."""
     # BARRIER: as above; held by tests/server/test_refusals.py.
     if caller.session is not None and caller.session != session:
         raise Denied(
@@ -95,7 +96,7 @@ def _session_visit(request: Request, session: str) -> SessionVisit:
     door, note, caller = _at_the_door(request)
     note.session = session
     require(caller, Scope.SESSIONS)
-    _require_session(caller, session)
+    require_session(caller, session)
     return SessionVisit(
         door=door,
         note=note,

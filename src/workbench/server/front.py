@@ -20,7 +20,9 @@ from workbench.server.limits import has_body, read_body
 # What a proxy or a client may call a request. Anything else would be foreign words in our log.
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _METHODS = frozenset({"GET", "POST", "PATCH", "PUT", "DELETE", "HEAD", "OPTIONS", "TRACE"})
-_GUARDED = "/v1/"
+# Everything of REST, and of MCP.
+_GUARDED = re.compile(r"/v1/|/mcp(/|$)|/tool_router/")
+_REST = "/v1/"
 _ASKING = frozenset({"GET", "HEAD", "OPTIONS"})
 # What has no use for a body. If one comes all the same, it is not read.
 _WITHOUT_BODY = _ASKING | {"DELETE", "TRACE"}
@@ -63,13 +65,13 @@ class Front:
         note: Note = scope["workbench.note"]
         # BARRIER: below this address nobody gets in without a key, and no body is read of who has none; held by
         # tests/server/test_refusals.py.
-        if scope["path"].startswith(_GUARDED):
+        if _GUARDED.match(scope["path"]):
             note.caller = await authenticated(self._door, headers)
         elif has_body(headers):
             note.body_left = True
             raise TooLarge("nothing at this address takes a body; ask without one", {"most_bytes": "0"})
         body = await self._body(scope, headers, receive)
-        if body:
+        if body and scope["path"].startswith(_REST):
             # It was checked here. FastAPI gives a body without a type to its reader as it is, and ours reads bytes.
             scope["headers"] = [one for one in scope["headers"] if one[0] != b"content-type"]
         await self._app(scope, _Replayed(body, receive), out)

@@ -13,14 +13,17 @@ import signal
 import socket
 import ssl
 import threading
+import urllib.parse
 from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager
+from types import FrameType
 
 import uvicorn
 import uvloop
 from fastapi import FastAPI
 
 from workbench.errors import InvalidSetting
+from workbench.mcp.families import chosen_families
 from workbench.server.addresses import is_loopback
 from workbench.server.app import make_app
 from workbench.server.connection import Connection, raise_file_limit
@@ -158,8 +161,18 @@ def _options(settings: Settings, url: str, log: Log) -> ServerOptions:
         cell_limit_max_s=settings.cell_limit_max_s,
         # Behind a proxy everybody comes from this machine.
         metrics_open=is_loopback(settings.listen_host) and not settings.public_url and not settings.trusted_proxies,
+        families=chosen_families(settings.mcp_tools),
+        names=own_names(settings),
         log=log,
     )
+
+
+def own_names(settings: Settings) -> frozenset[str] | None:
+    """By which clients may ask. Where others reach it and nobody said by which name, keys alone protect."""
+    if not is_loopback(settings.listen_host) and not settings.public_url:
+        return None
+    public = urllib.parse.urlsplit(settings.public_url).hostname if settings.public_url else None
+    return frozenset({settings.listen_host.lower(), public or "localhost"})
 
 
 def _config(settings: Settings, app: FastAPI, context: ssl.SSLContext | None) -> uvicorn.Config:
@@ -204,6 +217,13 @@ class _Server(uvicorn.Server):
         # Those that had to be cancelled say so to their callers, and need the store for it, which is closed next.
         if (tasks := set(self.server_state.tasks)) and not self.force_exit:
             await asyncio.wait(tasks, timeout=_LAST_WORDS_S)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002
+        """As uvicorn's own, which a library replaces by one that breaks off every stream at once."""
+        if self.should_exit and sig == signal.SIGINT:
+            self.force_exit = True
+        else:
+            self.should_exit = True
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:

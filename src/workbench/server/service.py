@@ -8,6 +8,7 @@ from typing import Protocol
 from workbench.core.access import Access
 from workbench.core.caretaker import Caretaker
 from workbench.core.workbench import Workbench
+from workbench.mcp.families import DEFAULT_FAMILIES, Families
 from workbench.model.ids import ProjectId
 from workbench.server.logs import Log
 
@@ -45,4 +46,10 @@ class ServerOptions:
     """the longest time limit that the host grants, for the document that describes us"""
     metrics_open: bool = False
     """to whoever is on this machine: it listens at no other address"""
+    families: Families = DEFAULT_FAMILIES
+    """of tools that MCP clients see, unless their address names others"""
+    names: frozenset[str] | None = None
+    """hosts by which MCP clients may ask for it, beside this machine's own; None if by any"""
+    mcp_connections: int = 1000
+    """of MCP clients that keep one, at once; each costs about 40 KB"""
     log: Log = field(default_factory=Log)

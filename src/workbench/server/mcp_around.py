@@ -1,0 +1,64 @@
+"""What is around the tools here: the log, the counts and the audit of the server."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
+from workbench.errors import NotFound, WorkbenchError
+from workbench.model.ids import SessionId
+from workbench.model.records import CellKind, CellRecord
+from workbench.server.door import Door
+from workbench.server.mcp_arrival import Arrival
+from workbench.server.metrics import outcome_of
+
+
+class Around:
+    """Of one request. `stopping` is set when there is no more time for it."""
+
+    def __init__(self, door: Door, arrival: Arrival, stopping: asyncio.Event) -> None:
+        self._door = door
+        self._arrival = arrival
+        self._stopping = stopping
+
+    @property
+    def stopping(self) -> asyncio.Event:
+        """As the protocol of surroundings says."""
+        return self._stopping
+
+    def keep(self, work: Coroutine[Any, Any, Any], what: str) -> asyncio.Task[Any]:
+        """As the protocol says; cells and commands are counted."""
+        if what in set(CellKind):
+            work = self._counted(work, CellKind(what))
+        return self._door.kept.start(work, what)
+
+    async def _counted(self, work: Coroutine[Any, Any, CellRecord], kind: CellKind) -> CellRecord:
+        try:
+            with self._door.metrics.running.track_inprogress():
+                record = await work
+        except WorkbenchError as problem:
+            # The session of a connection is made when the first call finds that there is none.
+            if not (isinstance(problem, NotFound) and problem.context.get("session") == self._arrival.default_session):
+                self._arrival.note.outcome = problem.code
+                self._door.metrics.refused(kind, problem.code)
+            raise
+        self._arrival.note.session = record.session
+        self._arrival.note.outcome = outcome_of(record)
+        self._door.metrics.cell(record)
+        return record
+
+    def ran(self, record: CellRecord) -> None:
+        """It was counted when it ended, whether or not somebody still waited."""
+
+    async def note(self, action: str, session: SessionId, detail: str = "") -> None:
+        """As the protocol says."""
+        self._arrival.note.session = session
+        caller, service = self._arrival.caller, self._door.service
+        user = await service.workbench(caller.project).user_of(session)
+        await service.access.note(caller, action, session=session, user=user, detail=detail)
+
+    def defect(self, what: str, problem: BaseException) -> str:
+        """As the protocol says; by the request's id."""
+        self._door.log.defect(what, problem, self._arrival.note.request_id)
+        return self._arrival.note.request_id
