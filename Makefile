@@ -30,6 +30,8 @@ test: setup
 test-all: setup
 	@scripts/install-test-parts
 	@scripts/install-vm-parts
+	@scripts/install-node-parts
+	@scripts/install-example-parts
 	@scripts/test-all $(PYTEST)
 
 check: $(VENV)/.ready
@@ -58,4 +60,4 @@ lock: $(VENV)/.ready
 	@scripts/lock $(BIN)/python
 
 clean:
-	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache dist
+	@rm -rf $(VENV) .venv-examples tests/node/node_modules .mypy_cache .ruff_cache .pytest_cache dist

@@ -12,7 +12,9 @@ from tests.docs.snippets import pages
 
 from workbench import __version__
 from workbench.cli.main import cli
+from workbench.cli.mcp_clients import CLIENTS
 from workbench.errors import leaves
+from workbench.mcp.tools import ALL_TOOLS
 from workbench.model.tier import TIERS
 from workbench.server.app import make_app
 from workbench.server.service import ServerOptions
@@ -48,6 +50,9 @@ def test_every_command_has_its_heading() -> None:
     for name, command in cli.commands.items():
         nested = getattr(command, "commands", None)
         commands |= {f"workbench {name} {inner}" for inner in nested} if nested else {f"workbench {name}"}
+        if nested and command.params:
+            # One that does something by itself.
+            commands.add(f"workbench {name}")
     assert headings("docs/reference/commands.md") == commands
 
 
@@ -56,6 +61,20 @@ def test_every_operation_of_rest_has_its_heading() -> None:
     document = make_app(cast("Any", None), ServerOptions()).openapi()
     operations = {f"{method.upper()} {path}" for path, item in document["paths"].items() for method in item}
     assert headings("docs/reference/rest.md") == operations
+
+
+def test_every_tool_of_mcp_has_its_heading_below_its_family() -> None:
+    parts = re.split(r"^## Tools: (\w+)$", text("docs/reference/mcp.md"), flags=re.MULTILINE)[1:]
+    told = {
+        (family, tool)
+        for family, part in zip(parts[::2], parts[1::2], strict=True)
+        for tool in re.findall(r"^### (\w+)$", part, re.MULTILINE)
+    }
+    assert told == {(tool.family.value, tool.name) for tool in ALL_TOOLS}
+
+
+def test_every_client_that_can_be_told_of_mcp_has_its_row() -> None:
+    assert set(re.findall(r"^\| `([a-z-]+)` \| \w", text("docs/how-to/mcp-clients.md"), re.MULTILINE)) == set(CLIENTS)
 
 
 def test_the_readme_has_the_numbers_of_the_tiers() -> None:
@@ -68,8 +87,10 @@ def test_every_command_line_of_the_readme_exists() -> None:
     for line in re.findall(r"^\.venv/bin/workbench (.+?)(?:  +#.*)?$", text("README.md"), re.MULTILINE):
         words = re.sub(r"'[^']*'", "", line).split()
         assert words[0] in cli.commands, line
+        command = cli.commands[words[0]]
+        command = getattr(command, "commands", {}).get([*words, ""][1], command)
         for option in [word for word in words if word.startswith("--")]:
-            assert any(option in parameter.opts for parameter in cli.commands[words[0]].params), line
+            assert any(option in parameter.opts for parameter in command.params), line
 
 
 @pytest.mark.parametrize("name", ["SPECIFICATION.md", "SECURITY.md"])

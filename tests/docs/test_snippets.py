@@ -22,6 +22,7 @@ NOT_RUN = {
     ("README.md", _FOREGROUND),
     ("README.md", "takes minutes; tests/security/test_proof.py runs it"),
     ("docs/how-to/docker.md", "needs a Docker daemon"),
+    ("docs/how-to/mcp-clients.md", "needs the frameworks; tests/examples runs it"),
     ("docs/how-to/postgres.md", "needs a PostgreSQL server; tests/contract runs the store on one"),
     ("docs/how-to/serve.md", "needs a certificate for a public name"),
     ("docs/how-to/serve.md", "needs a proxy"),

@@ -20,6 +20,7 @@ from workbench.cli.idle import idle, keep
 from workbench.cli.image import image
 from workbench.cli.kernel import kernel
 from workbench.cli.keys import keys
+from workbench.cli.mcp import mcp
 from workbench.cli.outcome import EXIT_INTERRUPTED, EXIT_OURS
 from workbench.cli.serve import serve
 from workbench.cli.sessions import sessions
@@ -37,7 +38,7 @@ def cli(context: click.Context) -> None:
     context.obj = Settings.from_env(os.environ)
 
 
-for command in (exec_, bash, sessions, cells, attach, kernel, serve, keys, users, audit, host, doctor, image):
+for command in (exec_, bash, sessions, cells, attach, kernel, serve, mcp, keys, users, audit, host, doctor, image):
     cli.add_command(command)
 for command in (undo, branch, snapshots, history, export, idle, keep):
     sessions.add_command(command)
