@@ -18,6 +18,7 @@ from typing import Any
 
 from bench.command import main
 from bench.hosts import host
+from bench.mcp_cells import Calls, by_official, official
 from bench.serving import Answer, Client, Serving, end_of_stream, serving
 from bench.sessions import Session
 from bench.table import Row, p50, spread
@@ -42,10 +43,13 @@ class Times:
     core: list[float] = field(default_factory=list)
     rest: list[float] = field(default_factory=list)
     sdk: list[float] = field(default_factory=list)
+    mcp: list[float] = field(default_factory=list)
+    mcp_older: list[float] = field(default_factory=list)
+    mcp_client: list[float] = field(default_factory=list)
 
 
 async def trivial(settings: Settings, n: int) -> Times:
-    """A trivial cell, by the core in this process, by REST, and by the SDK, in one session."""
+    """A trivial cell, by the core in this process, by REST, the SDK and MCP, in one session."""
     times = Times()
     async with AsyncExitStack() as stack:
         server = await stack.enter_async_context(serving(settings))
@@ -56,6 +60,9 @@ async def trivial(settings: Settings, n: int) -> Times:
         # What snapshots add is measured by itself, in bench/state.py.
         session = await _session(client, snapshots=False)
         held = await sdk.use(session)
+        calls = Calls(client, session)
+        await calls.connect()
+        mcp_client = await stack.enter_async_context(official(server))
 
         async def by_core() -> str:
             request = requests.RunCell(session=SessionId(session), code=TRIVIAL)
@@ -71,6 +78,9 @@ async def trivial(settings: Settings, n: int) -> Times:
             (times.core, by_core),
             (times.rest, by_rest),
             (times.sdk, by_sdk),
+            (times.mcp, lambda: calls.without_a_connection(TRIVIAL)),
+            (times.mcp_older, lambda: calls.on_a_connection(TRIVIAL)),
+            (times.mcp_client, lambda: by_official(mcp_client, session, TRIVIAL)),
         )
         for turn in range(-_WARM_CELLS, n):
             for samples, take in ways:
@@ -229,14 +239,31 @@ async def _ended(client: Client, path: str, body: dict[str, str]) -> Any:
     return cell
 
 
-async def _trivial_row(settings: Settings, n: int) -> Row:
+async def _trivial_rows(settings: Settings, n: int) -> list[Row]:
     times = await trivial(settings, n)
+    return [_rest_row(times), _mcp_row(times)]
+
+
+def _rest_row(times: Times) -> Row:
     adds, by_sdk = p50(times.rest) - p50(times.core), p50(times.sdk) - p50(times.core)
     return Row(
         what="what REST adds to a trivial cell on a kept-alive connection",
         seen=f"{adds:.1f} ms: {spread(times.rest)}, by the core in one process {spread(times.core)}",
         must="6 ms", aim="2 ms", passed=adds <= 6, aimed=adds <= 2,
         notes=f"with the whole SDK {by_sdk:.1f} ms: {spread(times.sdk)}; all three write the cell down",
+    )  # fmt: skip
+
+
+def _mcp_row(times: Times) -> Row:
+    floor = p50(times.core)
+    new, older, whole = (p50(one) - floor for one in (times.mcp, times.mcp_older, times.mcp_client))
+    adds = max(new, older)
+    return Row(
+        what="what MCP adds to a trivial cell over HTTP on a kept-alive connection",
+        seen=f"{adds:.1f} ms: {spread(times.mcp)} since 2026-07-28, {spread(times.mcp_older)} before",
+        must="15 ms", aim="8 ms", passed=adds <= 15, aimed=adds <= 8,
+        notes=f"by the core in one process {spread(times.core)}; with the protocol's own Python client {whole:.1f} ms: "
+              f"{spread(times.mcp_client)}",
     )  # fmt: skip
 
 
@@ -284,7 +311,7 @@ async def _crowd_rows(settings: Settings, clients: int, seconds: float, warm_s: 
 async def measure(settings: Settings, *, quick: bool) -> list[Row]:
     """All rows."""
     return [
-        await _trivial_row(settings, 40 if quick else 300),
+        *await _trivial_rows(settings, 40 if quick else 300),
         await _burst_row(settings, *((20, 1) if quick else (100, 3))),
         *await _crowd_rows(settings, *((16, 12.0, 5.0) if quick else (64, 60.0, 15.0))),
     ]

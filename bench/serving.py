@@ -12,7 +12,7 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -101,6 +101,7 @@ class Answer:
 
     status: int
     body: bytes
+    headers: dict[str, str] = field(default_factory=dict, repr=False)
 
     def json(self) -> Any:
         """Its value."""
@@ -113,14 +114,16 @@ class Client:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, key: str) -> None:
         self._reader = reader
         self._writer = writer
-        self._head = f"host: bench\r\nauthorization: Bearer {key}\r\n"
+        # By a name that MCP's door takes for its own: it refuses others.
+        self._head = f"host: 127.0.0.1\r\nauthorization: Bearer {key}\r\n"
 
-    async def ask(self, method: str, path: str, body: object = None) -> Answer:
+    async def ask(self, method: str, path: str, body: object = None, headers: dict[str, str] | None = None) -> Answer:
         """To its whole answer."""
         content = b"" if body is None else json.dumps(body).encode()
         head = f"{method} {path} HTTP/1.1\r\n{self._head}"
         if body is not None:
             head += "content-type: application/json\r\n"
+        head += "".join(f"{name}: {value}\r\n" for name, value in (headers or {}).items())
         self._writer.write(f"{head}content-length: {len(content)}\r\n\r\n".encode() + content)
         collected = _Collected()
         parser = httptools.HttpResponseParser(collected)
@@ -130,7 +133,7 @@ class Client:
                 if not some:
                     raise ConnectionError("the server closed the connection in the middle of an answer")
                 parser.feed_data(some)
-        return Answer(parser.get_status_code(), b"".join(collected.pieces))
+        return Answer(parser.get_status_code(), b"".join(collected.pieces), collected.headers)
 
     async def close(self) -> None:
         """The connection."""
@@ -143,7 +146,12 @@ class _Collected:
 
     def __init__(self) -> None:
         self.pieces: list[bytes] = []
+        self.headers: dict[str, str] = {}
         self.complete = False
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """One of them."""
+        self.headers[name.decode().lower()] = value.decode()
 
     def on_body(self, body: bytes) -> None:
         """A part of it."""

@@ -15,7 +15,7 @@ from workbench import __version__
 from workbench.errors import InternalError, WorkbenchError
 from workbench.mcp.families import Families
 from workbench.mcp.resources import TEMPLATES, read_resource
-from workbench.mcp.tool import Tool
+from workbench.mcp.tool import Tool, input_schema
 from workbench.mcp.tools import ALL_TOOLS
 from workbench.mcp.visit import Visit
 
@@ -27,8 +27,6 @@ INSTRUCTIONS = (
     "imports and files live on from call to call. Files under /mnt/files outlive the sandbox. An answer that is not a "
     "success carries `next`: the tool and the arguments that get on from there."
 )
-# Once: a schema takes longer to make than a cell may take.
-_LISTED = {tool.name: tool.listed() for tool in ALL_TOOLS}
 
 
 class _Rooms:
@@ -39,7 +37,7 @@ class _Rooms:
 
     async def list_tools(self, context: Context, _: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         visit = await self._visit(context)
-        return types.ListToolsResult(tools=[_LISTED[tool.name] for tool in shown_tools(visit.families)])
+        return types.ListToolsResult(tools=[tool.listed() for tool in shown_tools(visit.families)])
 
     async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         visit = await self._visit(context)
@@ -93,8 +91,8 @@ def _input_schema(name: str) -> dict[str, Any] | None:
     """For the library, which looks with every call whether arguments are repeated in headers, and would list all tools
     to find out.
     """
-    listed = _LISTED.get(name)
-    return None if listed is None else listed.input_schema
+    tool = next((one for one in ALL_TOOLS if one.name == name), None)
+    return None if tool is None else input_schema(tool.arguments)
 
 
 def make_server(receive: Receive) -> Server[Any]:
