@@ -17,6 +17,7 @@ from workbench.model.ids import SessionId, session_id
 R = TypeVar("R")
 # Names in an answer; whoever has more lists them by other means.
 _MOST_NAMED = 20
+_MOST_LOOKED_AT = 200
 # One that is being deleted has its sandbox ended and its files dropped first.
 _ENDING_S = 15.0
 # Who deletes a session as often as it is made does not want it.
@@ -123,10 +124,11 @@ async def exists(visit: Visit, session: SessionId) -> bool:
 
 
 async def living(visit: Visit) -> list[str]:
-    """Names of sessions that this caller can use, the first of them if there are many; none if nobody knows."""
+    """Names of sessions that this caller can use, latest used first and not too many; none if nobody knows."""
     with contextlib.suppress(WorkbenchError):
         if visit.own_session is not None:
             return [visit.own_session] if await exists(visit, visit.own_session) else []
-        page = await visit.bench.list_sessions(requests.ListSessions(user=None, limit=_MOST_NAMED))
-        return [one.session.spec.id for one in page.sessions]
+        page = await visit.bench.list_sessions(requests.ListSessions(user=None, limit=_MOST_LOOKED_AT))
+        found = sorted((one.session for one in page.sessions), key=lambda one: one.used_at, reverse=True)
+        return [str(one.spec.id) for one in found if not one.ending][:_MOST_NAMED]
     return []

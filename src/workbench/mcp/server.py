@@ -15,7 +15,7 @@ from workbench import __version__
 from workbench.errors import InternalError, WorkbenchError
 from workbench.mcp.families import Families
 from workbench.mcp.resources import TEMPLATES, read_resource
-from workbench.mcp.tool import Tool, input_schema
+from workbench.mcp.tool import Tool
 from workbench.mcp.tools import ALL_TOOLS
 from workbench.mcp.visit import Visit
 
@@ -92,7 +92,7 @@ def _input_schema(name: str) -> dict[str, Any] | None:
     to find out.
     """
     tool = next((one for one in ALL_TOOLS if one.name == name), None)
-    return None if tool is None else input_schema(tool.arguments)
+    return None if tool is None else tool.listed().input_schema
 
 
 def make_server(receive: Receive) -> Server[Any]:

@@ -11,9 +11,5 @@ from workbench.cli.main import main
 from workbench.mcp import server
 
 if __name__ == "__main__":
-    vars(server).update(
-        ALL_TOOLS=FIXTURE_TOOLS,
-        _LISTED={tool.name: tool.listed() for tool in FIXTURE_TOOLS},
-        read_resource=read_fixture,
-    )
+    vars(server).update(ALL_TOOLS=FIXTURE_TOOLS, read_resource=read_fixture)
     main()
