@@ -139,9 +139,11 @@ class _Inspector:
         return task.Said.of(await asyncio.to_thread(self.question, *words))
 
 
-async def test_the_inspector_does_the_task_over_stdio(own_env: dict[str, str]) -> None:
+async def test_the_inspector_does_the_task_over_stdio(settings: Settings, own_env: dict[str, str]) -> None:
     command, arguments = _program("--session", f"task-{secrets.token_hex(4)}")
-    await task.perform(_Inspector([command, *arguments], [], own_env).ask)
+    # It gives a program hardly anything of its own environment.
+    told = [word for name, value in settings.to_env().items() if value for word in ("-e", f"{name}={value}")]
+    await task.perform(_Inspector([command, *arguments], told, own_env).ask)
 
 
 async def test_the_inspector_does_the_task_over_http(server: Server, own_env: dict[str, str]) -> None:
