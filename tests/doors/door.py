@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 # Longer than anything here takes on a machine without a free core.
 LIMIT_S = 60.0
+_ADVICE = re.compile(r"; `workbench [^`]+`[^;]*$")
 
 
 class Refused(Exception):
     """A door's error, of whatever class it came: nothing ran."""
 
-    def __init__(self, code: str | None, message: str) -> None:
+    def __init__(self, code: str | None, message: str, *, to_agents: bool = False) -> None:
         super().__init__(f"{code}: {message}")
         self.code = code
-        """None for the command line, which has an exit code for all of them, and words"""
+        """None for the command line, which has an exit code for all of them, and for MCP: these have words"""
         self.message = message
+        self.to_agents = to_agents
+        """who have no use for advice to type a command on the host, so that it is left out"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +59,8 @@ class Ran:
     reason: str
     added: tuple[str, ...]
     rebound: tuple[str, ...]
+    untold: frozenset[str] = frozenset()
+    """fields that the door had no word of, in this answer"""
 
     def comparable(self) -> Ran:
         """Without the one thing that differs between two that are alike: its id."""
@@ -74,6 +80,18 @@ class Described:
     """a cell runs in it"""
     step: str
     metric: str
+    untold: frozenset[str] = frozenset()
+    """as above"""
+
+
+def as_told_in(seen: object, whole: object) -> object:
+    """What `whole` would be if it had come through the door of `seen`, which may tell less."""
+    if isinstance(seen, Ran | Described) and isinstance(whole, Ran | Described):
+        known = {name: getattr(seen, name) for name in seen.untold}
+        return replace(whole, **known, untold=seen.untold)
+    if isinstance(seen, Refused) and isinstance(whole, Refused) and seen.to_agents:
+        return Refused(whole.code, _ADVICE.sub("", whole.message), to_agents=True)
+    return whole
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,14 +121,6 @@ class Door(Protocol):
     makes_what_it_runs_in: bool
     """a session that is not there is made by running something in it"""
 
-    def create(self, session: str, size: str = "standard") -> Described:
-        """A new session."""
-        ...
-
-    def describe(self, session: str) -> Described:
-        """How it is."""
-        ...
-
     def run(self, session: str, code: str, said: Said = PLAIN) -> Ran:
         """A cell, to its end."""
         ...
@@ -139,16 +149,32 @@ class Door(Protocol):
         """A second one with the same memory."""
         ...
 
+    def delete(self, session: str) -> None:
+        """End it, and drop it."""
+        ...
+
+
+class WholeDoor(Door, Protocol):
+    """One that has every operation, and takes all of `Said` with cells and commands alike.
+
+    MCP's tools are fewer, on purpose. They have no word for what is here; they take no idempotency key, no limit for a
+    command, for a cell none above 300 s, and nothing along with a command.
+    """
+
+    def create(self, session: str, size: str = "standard") -> Described:
+        """A new session, of that name; MCP's tool chooses the name."""
+        ...
+
+    def describe(self, session: str) -> Described:
+        """How it is."""
+        ...
+
     def resize(self, session: str, size: str) -> Described:
         """Another tier."""
         ...
 
     def history(self, session: str) -> tuple[Past, ...]:
         """What was run in it, oldest first."""
-        ...
-
-    def delete(self, session: str) -> None:
-        """End it, and drop it."""
         ...
 
 

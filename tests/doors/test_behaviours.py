@@ -6,7 +6,8 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from tests.doors.door import Door, Refused, Said, refusal
+from tests.doors.door import Door, Refused, Said, WholeDoor, refusal
+from tests.doors.names import whole
 from tests.host.support import eventually
 
 pytestmark = pytest.mark.timeout(180)
@@ -15,7 +16,7 @@ SLEEP = "import time\nprint('asleep', flush=True)\ntime.sleep(600)"
 
 
 def is_refused(problem: Refused, code: str) -> bool:
-    """The command line has no codes, but the same words; tests/doors/test_same_answers.py compares those."""
+    """The command line and MCP have no codes, but the same words; tests/doors/test_same_answers.py compares those."""
     return problem.code in (code, None)
 
 
@@ -44,11 +45,11 @@ def test_a_time_limit_is_a_result_and_variables_survive_it(door: Door, session: 
     assert door.run(session, "x").results == "5"
 
 
-def test_a_cell_is_interrupted_from_elsewhere(door: Door, session: str) -> None:
+def test_a_cell_is_interrupted_from_elsewhere(door: Door, session: str, core: WholeDoor) -> None:
     door.run(session, "x = 5")
     with ThreadPoolExecutor(1) as elsewhere:
         running = elsewhere.submit(door.run, session, SLEEP)
-        eventually(lambda: door.describe(session).running, "it runs")
+        eventually(lambda: core.describe(session).running, "it runs")
         door.interrupt(session)
         ran = running.result(60)
     assert (ran.outcome, ran.state) == ("interrupted", "intact")
@@ -103,7 +104,7 @@ def test_a_restart_forgets_variables_and_keeps_files(door: Door, session: str) -
 
 
 def test_a_session_that_never_was_is_not_found(door: Door) -> None:
-    for call in (door.describe, door.variables, door.interrupt, door.restart, door.undo, door.history, door.delete):
+    for call in (door.variables, door.interrupt, door.restart, door.undo, door.delete):
         assert is_refused(refusal(lambda call=call: call("t-nobody")), "not_found"), call  # type: ignore[misc]
     assert is_refused(refusal(lambda: door.branch("t-nobody", "t-nobodys")), "not_found")
     if not door.makes_what_it_runs_in:
@@ -111,35 +112,55 @@ def test_a_session_that_never_was_is_not_found(door: Door) -> None:
         assert is_refused(refusal(lambda: door.bash("t-nobody", "true")), "not_found")
 
 
-def test_a_deleted_session_is_not_found(door: Door, session: str) -> None:
+@whole
+def test_a_session_that_never_was_has_no_description_and_no_history(door: WholeDoor) -> None:
+    for call in (door.describe, door.history):
+        assert is_refused(refusal(lambda call=call: call("t-nobody")), "not_found"), call  # type: ignore[misc]
+
+
+def test_a_deleted_session_is_not_found(door: Door, session: str, maker: WholeDoor) -> None:
     door.run(session, "x = 1")
     door.delete(session)
-    assert is_refused(refusal(lambda: door.describe(session)), "not_found")
+    assert is_refused(refusal(lambda: maker.describe(session)), "not_found")
+    assert is_refused(refusal(lambda: door.variables(session)), "not_found")
     assert is_refused(refusal(lambda: door.delete(session)), "not_found")
-    door.create(session)
+    maker.create(session)
     assert door.run(session, "x").error == "NameError"
 
 
-def test_a_name_that_is_taken_is_a_conflict(door: Door, session: str) -> None:
+@whole
+def test_a_name_that_is_taken_is_a_conflict(door: WholeDoor, session: str) -> None:
     assert is_refused(refusal(lambda: door.create(session)), "conflict")
 
 
+def test_a_branch_cannot_have_a_name_that_is_taken(door: Door, session: str) -> None:
+    door.run(session, "x = 1")
+    assert is_refused(refusal(lambda: door.branch(session, session)), "conflict")
+    assert door.run(session, "x").results == "1"
+
+
 def test_a_limit_that_cannot_be_is_refused_and_nothing_runs(door: Door, session: str) -> None:
-    too_long = Said(limit_s=1e6)
-    assert is_refused(refusal(lambda: door.run(session, "x = 1", too_long)), "invalid_request")
-    assert is_refused(refusal(lambda: door.bash(session, "touch /mnt/files/ran", too_long)), "invalid_request")
+    assert is_refused(refusal(lambda: door.run(session, "x = 1", Said(limit_s=1e6))), "invalid_request")
     assert door.variables(session) == ()
+
+
+@whole
+def test_a_limit_of_a_command_that_cannot_be_is_refused_and_nothing_runs(door: WholeDoor, session: str) -> None:
+    touch = "touch /mnt/files/ran"
+    assert is_refused(refusal(lambda: door.bash(session, touch, Said(limit_s=1e6))), "invalid_request")
     assert door.bash(session, "ls /mnt/files").stdout == ""
 
 
-def test_another_size_keeps_the_memory(door: Door, session: str) -> None:
+@whole
+def test_another_size_keeps_the_memory(door: WholeDoor, session: str) -> None:
     before = door.run(session, "x = 1")
     assert door.resize(session, "medium").size == "medium"
     after = door.run(session, "x")
     assert (after.results, after.epoch, after.state) == ("1", before.epoch, "intact")
 
 
-def test_the_history_tells_code_thought_and_outcome(door: Door, session: str) -> None:
+@whole
+def test_the_history_tells_code_thought_and_outcome(door: WholeDoor, session: str) -> None:
     door.run(session, "1 + 1", Said(thought="see", step="adding", metric="1/2 sums"))
     door.run(session, "1 / 0")
     door.bash(session, "exit 4", Said(thought="leave", step="leaving", metric="2/2 sums"))
@@ -153,7 +174,8 @@ def test_the_history_tells_code_thought_and_outcome(door: Door, session: str) ->
     assert (described.step, described.metric) == ("leaving", "2/2 sums")
 
 
-def test_a_retry_with_the_same_idempotency_key_runs_once(door: Door, session: str) -> None:
+@whole
+def test_a_retry_with_the_same_idempotency_key_runs_once(door: WholeDoor, session: str) -> None:
     once = Said(idempotency_key="step-1")
     count = "with open('/mnt/files/count', 'a') as file: file.write('.')"
     first = door.run(session, f"{count}\nimport random\nrandom.random()", once)
@@ -165,7 +187,8 @@ def test_a_retry_with_the_same_idempotency_key_runs_once(door: Door, session: st
     assert is_refused(refusal(lambda: door.run(session, "another", once)), "conflict")
 
 
-def test_two_with_the_same_idempotency_key_at_once_run_once(door: Door, session: str) -> None:
+@whole
+def test_two_with_the_same_idempotency_key_at_once_run_once(door: WholeDoor, session: str) -> None:
     at_once = threading.Barrier(2)
 
     def run() -> object:
