@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 
+import pytest
+
+from workbench.engines import proc
 from workbench.engines.namespace.limits.rlimits import RlimitGroup
 from workbench.engines.proc import Memory
 from workbench.model.tier import STANDARD
@@ -65,3 +68,40 @@ def test_cpus_are_taken_before_the_first_process_and_given_back() -> None:
     group.remove()
     other.remove()
     assert load == {0: 0, 1: 0}
+
+
+def _over_the_limit(monkeypatch: pytest.MonkeyPatch, ended: set[int], first: set[int]) -> tuple[RlimitGroup, list[int]]:
+    """A tree of pid 1, a kernel and its snapshot, over the limit when it was counted; and who is killed in it."""
+    killed: list[int] = []
+    sizes = {1: MIB, 2: STANDARD.memory_bytes // 2, 3: STANDARD.memory_bytes}
+    monkeypatch.setattr(proc, "tree", lambda _: list(sizes))
+    monkeypatch.setattr(proc, "memory", lambda pid: Memory(sizes[pid], sizes[pid]))
+    monkeypatch.setattr(proc, "resident_bytes", sizes.__getitem__)
+    monkeypatch.setattr(proc, "threads", lambda _: 1)
+    monkeypatch.setattr(proc, "goes_first", lambda pid: pid in first)
+    monkeypatch.setattr(proc, "states", lambda pid: set() if pid in ended else {"S"})
+    monkeypatch.setattr(os, "listdir", lambda _: [])
+    monkeypatch.setattr(os, "kill", lambda pid, _: killed.append(pid))
+    group = RlimitGroup("g", ZYGOTE, {0: 0})
+    group.adopt(1)
+    group._tier = STANDARD
+    return group, killed
+
+
+def test_a_snapshot_goes_before_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    group, killed = _over_the_limit(monkeypatch, ended=set(), first={2})
+    group.watch()
+    assert killed == [2]
+
+
+def test_nobody_pays_for_what_ended_while_it_was_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    group, killed = _over_the_limit(monkeypatch, ended={3}, first=set())
+    group.watch()
+    assert killed == []
+
+
+def test_a_guest_whose_processes_end_without_end_is_held_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    group, killed = _over_the_limit(monkeypatch, ended={2}, first=set())
+    for _ in range(3):
+        group.watch()
+    assert killed == [3]
