@@ -22,7 +22,8 @@ BOUND_S = 20.0
 def root() -> Iterator[int]:
     """A process with a child."""
     with subprocess.Popen(["/bin/sh", "-c", "sleep 1000; true"]) as child:
-        eventually(lambda: len(proc.tree(child.pid)) == 2)
+        # Until the child has become another program the shell waits for it in a way that no signal reaches.
+        eventually(lambda: [proc.name(pid) for pid in proc.tree(child.pid)] == ["sh", "sleep"])
         yield child.pid
         for pid in proc.tree(child.pid):
             subprocess.run(["/bin/kill", "-KILL", str(pid)], check=False)
