@@ -279,3 +279,134 @@ def test_clients_that_were_told_to_look_elsewhere_are_found_there(home: Path) ->
     assert (home / "cc/.claude.json").is_file()
     assert install(home, "vscode", "--yes", XDG_CONFIG_HOME=str(home / "xdg"))[0] == 0
     assert (home / "xdg/Code/User/mcp.json").is_file()
+
+
+def _with_old(home: Path, client: str, entry: dict[str, Any], text: str = "") -> Path:
+    """The client's file with an entry of ours that was there before."""
+    name, table = FILES[client]
+    file = home / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text or json.dumps({table: {"open-workbench": entry}}, ensure_ascii=False), encoding="utf-8")
+    return file
+
+
+@pytest.mark.parametrize("client", ["cursor", "codex"])
+def test_what_is_in_the_file_neither_acts_on_the_terminal_nor_forges_lines(home: Path, client: str) -> None:
+    bad = "a\u202e\u009b2J\u2028+ forged\x85- forged\x7f"
+    quoted = json.dumps(f"{bad}\n+ forged\x1b]0;x")
+    text = f"[mcp_servers.open-workbench]\n{quoted} = {quoted}\n" if client == "codex" else ""
+    _with_old(home, client, {f"{bad}\n+ forged\x1b": f"{bad}\n+ forged\x1b]0;x", "args": [bad]}, text)
+    code, out, err = install(home, client, "--yes")
+    assert code == 0, err
+    assert not [char for char in out if not char.isprintable() and char != "\n"]
+    assert not [line for line in out.split("\n") if line.startswith(("+ forged", "- forged", " forged"))]
+
+
+def test_the_name_of_the_folder_does_not_act_on_the_terminal_either(home: Path) -> None:
+    folder = home / "x\x1b]0;y\u202e"
+    folder.mkdir()
+    for arguments in (("--yes",), ("--print",), ("--yes", "--tools", "all")):
+        code, out, err = install(home, "codex", *arguments, CODEX_HOME=str(folder))
+        assert code == 0
+        told = err if "--print" in arguments else out
+        assert "x?]0;y?" in told
+        assert not {"\x1b", "\u202e"} & set(out + err)
+    (folder / "config.toml").write_text("[", encoding="utf-8")
+    assert "\x1b" not in install(home, "codex", "--yes", CODEX_HOME=str(folder))[2]
+
+
+@pytest.mark.parametrize("client", ["cursor", "codex"])
+@pytest.mark.parametrize("old", ["wbk_0a1b2c3d4e5f_old-secret_and-more", "short", 'q"uo\\te'])
+def test_of_keys_nothing_is_shown_but_their_ids(home: Path, client: str, old: str) -> None:
+    headers = "http_headers" if client == "codex" else "headers"
+    entry = {"url": f"{URL}/mcp?x={old}" if old.startswith("wbk") else URL, headers: {"Authorization": f"Bearer {old}"}}
+    text = ""
+    if client == "codex":
+        inside = "\n".join(
+            [
+                f'url = "{entry["url"]}"',
+                'bearer_token = "hush-hush"',
+                f"[mcp_servers.open-workbench.{headers}]",
+                f"Authorization = {json.dumps(f'Bearer {old}')}",
+                "[mcp_servers.open-workbench.env]",
+                'TOKEN = "env-secret"',
+            ]
+        )
+        text = f"[mcp_servers.open-workbench]\n{inside}\n"
+    _with_old(home, client, {**entry, "bearer_token": "hush-hush", "env": {"TOKEN": "env-secret"}}, text)
+    new = "wbk_ffff00001111_new-secret"
+    code, out, err = install(home, client, "--yes", "--url", URL, "--key", new)
+    assert code == 0, err
+    for secret in ("old-secret", "and-more", "hush", "env-secret", "new-secret", "Bearer short", 'q"uo', 'q\\"uo'):
+        assert secret not in out + err
+    assert "wbk_ffff00001111_… (another one)" in out
+    assert ("wbk_0a1b2c3d4e5f_…" in out) is old.startswith("wbk")
+
+
+def test_a_key_of_a_few_letters_is_not_shown_and_another_one_is_a_change(home: Path) -> None:
+    for key in ("k1", "k2"):
+        code, out, err = install(home, "cursor", "--yes", "--url", URL, "--key", key)
+        assert code == 0
+        assert key not in out + err
+        assert "Written" in out
+        assert parsed(home / ".cursor/mcp.json")["mcpServers"]["open-workbench"]["headers"] == {
+            "Authorization": f"Bearer {key}"
+        }
+    assert "another one" in out
+
+
+def test_what_is_no_file_is_not_waited_for_nor_read_for_ever(home: Path) -> None:
+    file = home / ".cursor/mcp.json"
+    file.parent.mkdir()
+    os.mkfifo(file)
+    code, _, err = install(home, "cursor", "--yes")
+    assert code == 125
+    assert "is no file" in err
+    file.unlink()
+    file.symlink_to("/dev/zero")
+    code, _, err = install(home, "cursor", "--yes")
+    assert code == 125
+    assert "is no file" in err
+    file.unlink()
+    with file.open("wb") as stream:
+        stream.truncate(40 * 1024 * 1024)
+    code, _, err = install(home, "cursor", "--yes")
+    assert code == 125
+    assert "bytes" in err
+
+
+def test_dates_and_tables_in_an_old_entry_are_shown(home: Path) -> None:
+    text = (
+        "[mcp_servers.open-workbench]\nsince = 2026-01-02T03:04:05Z\nday = 2026-01-02\nat = 03:04:05\n"
+        'more = [{ a = 1 }, inf]\n"a b" = true\n["mcp_servers"."other"]\nx = 1\n'
+    )
+    file = _with_old(home, "codex", {}, text)
+    code, out, err = install(home, "codex", "--yes")
+    assert (code, err) == (0, "")
+    for line in ("since = 2026-01-02T03:04:05+00:00", "day = 2026-01-02", "at = 03:04:05", "more = [{ a = 1 }, inf]",
+                 '"a b" = true'):  # fmt: skip
+        assert f"-{line}" in out
+    assert parsed(file)["mcp_servers"]["other"] == {"x": 1}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root writes files for others")
+def test_the_file_of_another_user_stays_theirs_when_root_writes_it(home: Path) -> None:
+    file, _ = made(home, "cursor")
+    os.chown(file, 12345, 23456)
+    file.chmod(0o640)
+    os.chown(home, 12345, 23456)
+    assert install(home, "cursor", "--yes")[0] == 0
+    assert (file.stat().st_uid, file.stat().st_gid, mode(file)) == (12345, 23456, 0o640)
+    kept = next(file.parent.glob("mcp.json.before-*"))
+    assert (kept.stat().st_uid, kept.stat().st_gid, mode(kept)) == (12345, 23456, 0o600)
+    assert install(home, "codex", "--yes")[0] == 0
+    for path in (home / ".codex", home / ".codex/config.toml"):
+        assert (path.stat().st_uid, path.stat().st_gid) == (12345, 23456)
+
+
+def test_where_a_link_leads_is_said(home: Path) -> None:
+    file, _ = made(home, "cursor")
+    real = home / "dotfiles.json"
+    file.rename(real)
+    file.symlink_to(real)
+    assert f"{file} -> {real}" in install(home, "cursor", answer="n\n")[1]

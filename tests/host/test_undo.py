@@ -57,7 +57,7 @@ async def test_undo_further_than_is_kept_changes_nothing_and_says_how_far_one_ca
 ) -> None:
     sandbox = await counted(shared_host, 6)
     for cells in (3, 5, 7, 100):
-        with pytest.raises(Conflict, match="1 or 2 cells"):
+        with pytest.raises(Conflict, match="1 or 2 or 6 cells"):
             await undo(shared_host, sandbox, cells)
     after = await run(shared_host, sandbox, "seen")
     assert (after.results.text, after.receipt.epoch) == ("[0, 1, 2, 3, 4, 5]", 1)
@@ -65,6 +65,13 @@ async def test_undo_further_than_is_kept_changes_nothing_and_says_how_far_one_ca
     for cells in (0, -1):
         with pytest.raises(InvalidRequest, match="1 cell or more"):
             await undo(shared_host, sandbox, cells)
+
+
+async def test_undo_further_than_to_the_beginning_says_that_one_can_go_there(shared_host: HostConnection) -> None:
+    sandbox = await counted(shared_host, 1)
+    with pytest.raises(Conflict, match="go back over 1 cells now"):
+        await undo(shared_host, sandbox, 5)
+    await undo(shared_host, sandbox, 1)
 
 
 async def test_undo_to_the_very_beginning(shared_host: HostConnection) -> None:

@@ -13,7 +13,15 @@ from mcp.shared.exceptions import MCPError
 from tests.mcp.conftest import Connect
 from tests.mcp.test_sandbox_tools import answer, called, made
 
+from workbench.cli.asking import OWNER
+from workbench.mcp.alone import Alone
 from workbench.mcp.families import Family
+from workbench.mcp.resources import read_resource
+from workbench.mcp.tools import sandbox_pace
+from workbench.mcp.visit import Visit
+from workbench.model.ids import SessionId
+from workbench.settings import Settings
+from workbench.wiring import open_service
 
 
 async def _import(client: Client, session: str, *files: dict[str, Any]) -> dict[str, Any]:
@@ -198,6 +206,93 @@ async def test_what_cannot_be_imported_says_why(connect: Connect) -> None:
         ):
             assert words in error
         assert said["files"][-1]["success"]
+
+
+async def test_a_destination_is_where_a_content_goes_too_and_a_source_has_no_content(connect: Connect) -> None:
+    async with connect(Family.SANDBOX) as client:
+        session = await made(client)
+        uri = f"workbench://sessions/{session}/files/home/user/sub/b.txt"
+        said = await _import(
+            client,
+            session,
+            {"file_name": "a.txt", "file_content": "1", "destination": "sub/b.txt", "source": None},
+            {"file_name": "in/c.txt", "file_content": "2", "destination": "/mnt/files/new/"},
+            {"source": uri, "destination": "copies/", "file_content": None},
+            {"source": uri, "file_content": "3"},
+        )
+        assert [row["destination"] for row in said["files"][:3]] == [
+            "/home/user/sub/b.txt",
+            "/mnt/files/new/c.txt",
+            "/home/user/copies/b.txt",
+        ]
+        assert "leave one of them out" in said["files"][3]["error"]
+        assert await _run(client, session, "cat sub/b.txt /mnt/files/new/c.txt copies/b.txt; ls") == "121copies\nsub\n"
+
+
+@pytest.mark.parametrize("files", [None, [], [{"nonsense": 1}], "a", [{"file_name": 7}]])
+async def test_after_arguments_that_cannot_be_used_the_next_step_writes_nothing(connect: Connect, files: Any) -> None:
+    async with connect(Family.SANDBOX) as client:
+        session = await made(client)
+        given = {"session_id": session, **({} if files is None else {"files": files})}
+        said = await answer(client, "import_files", given)
+        assert said["next"]["tool"] == "execute_terminal"
+        assert "`next` shows what is there" in said["hint"]
+        assert (await answer(client, said["next"]["tool"], said["next"]["arguments"]))["success"]
+        assert await _run(client, session, "ls -A ~ /mnt/files") == "/home/user:\n\n/mnt/files:\n"
+
+
+async def test_names_that_failed_are_told_back_in_short(connect: Connect) -> None:
+    async with connect(Family.SANDBOX) as client:
+        session, long = await made(client), "x" * 100_000
+        said = await _import(client, session, {"file_name": long, "file_content": "1", "destination": f"{long}/"})
+        assert len(str(said["files"])) < 1000
+        said = await _export(client, session, {"source": long, "destination": long})
+        assert len(str(said["files"])) < 1000
+
+
+async def test_a_call_has_a_time_for_all_its_files_and_tells_how_far_it_is(
+    connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[tuple[float, str | None]] = []
+
+    async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+        assert total == 120
+        seen.append((progress, message))
+
+    async with connect(Family.SANDBOX, mode="legacy") as client:
+        session = await made(client)
+        files = [{"file_name": str(number), "file_content": "x" * 500_000} for number in range(3)]
+        given = {"session_id": session, "files": files}
+        told = await client.call_tool("import_files", given, progress_callback=on_progress)
+        assert (told.structured_content or {})["success"]
+        assert {message for _, message in seen} == {f"file {number + 1} of 3: {number}" for number in range(3)}
+        assert [progress for progress, _ in seen] == sorted({progress for progress, _ in seen})
+        monkeypatch.setattr(sandbox_pace, "_MOST_S", 0.1)
+        given = {"session_id": session, "files": [{"file_name": "late", "file_content": "x" * 8_000_000}, *files]}
+        said = await answer(client, "import_files", given)
+        assert said["files"][0]["error"].startswith("called off: ")
+        assert said["files"][1]["error"].startswith("not begun: ")
+        assert await _run(client, session, "ls -A") == "0\n1\n2\n"
+
+
+async def test_a_file_that_is_too_large_for_an_answer_is_refused_with_what_to_do(
+    connect: Connect, settings: Settings
+) -> None:
+    async with connect(Family.SANDBOX) as client:
+        session = await made(client)
+        await _run(client, session, "head -c 700000 /dev/urandom > blob; head -c 600000 /dev/urandom > small")
+    async with open_service(settings, os.environ) as service:
+        visit = Visit(
+            bench=service.workbench(),
+            around=Alone(service.access, OWNER),
+            default_session=SessionId("nobody"),
+            most_answer_bytes=900_000,
+        )
+        uri = f"workbench://sessions/{session}/files/home/user/"
+        with pytest.raises(MCPError, match=r"700,000 bytes.*at most 900,000 here: compress it, or split it"):
+            await read_resource(visit, f"{uri}blob", "2026-07-28")
+        (small,) = (await read_resource(visit, f"{uri}small", "2026-07-28")).contents
+        assert isinstance(small, types.BlobResourceContents)
 
 
 async def test_a_full_disk_is_told_and_nothing_is_left_of_the_file(connect: Connect) -> None:

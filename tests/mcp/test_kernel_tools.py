@@ -88,7 +88,7 @@ async def test_an_interrupt_with_nothing_running_says_so_and_changes_nothing(con
         assert answer.structured_content is not None
         assert answer.structured_content["interrupted"] is False
         assert answer.structured_content["note"] == "Nothing was running."
-        assert answer.structured_content["next"]["tool"] == "list_variables"
+        assert "next" not in answer.structured_content
 
 
 async def test_a_cell_that_ignores_interrupts_is_told_and_next_ends_it(connect: Connect) -> None:
@@ -141,6 +141,7 @@ async def test_undo_beyond_what_is_kept_says_how_far_it_goes_and_changes_nothing
         assert answer.structured_content["success"] is False
         assert "go back" in answer.structured_content["error"]
         assert answer.structured_content["next"]["tool"] == "list_variables"
+        assert "over 1 cells" in answer.structured_content["error"]
         assert (await ran(client, "value"))["results"] == "1"
 
 
@@ -148,7 +149,7 @@ async def test_undo_in_a_session_in_which_nothing_ran_says_so(connect: Connect) 
     async with connect() as client:
         answer = await told(client, "undo_cells")
         assert answer["success"] is False
-        assert "nothing was run in it yet" in answer["error"]
+        assert "has no memory" in answer["error"]
         assert (await told(client, answer["next"]["tool"], **answer["next"]["arguments"]))["success"] is True
 
 
@@ -162,6 +163,22 @@ async def test_a_branch_has_the_variables_and_the_files_and_goes_its_own_way(con
         assert (await ran(client, "value += 1; value", session_id=branch))["results"] == "2"
         assert (await ran(client, "open('/home/user/shared.txt').read()", session_id=branch))["results"] == "'both'"
         assert (await ran(client, "value"))["results"] == "1"
+
+
+async def test_a_deleted_session_whose_files_its_branches_have_is_told_as_such(connect: Connect) -> None:
+    async with connect() as client:
+        name = (await ran(client, "value = 1"))["session"]["id"]
+        branch = (await told(client, "branch_session"))["session_id"]
+        assert (await told(client, "stop_session", session_id=name))["success"] is True
+        looked = await told(client, "list_variables")
+        assert (looked["success"], looked["variables"]) == (True, [])
+        assert "state" not in looked
+        assert "was deleted" in looked["note"]
+        assert branch in looked["note"]
+        for tool in ("undo_cells", "branch_session"):
+            refused = await told(client, tool)
+            assert branch in refused["error"]
+            assert refused["next"] == {"tool": "list_variables", "arguments": {"session_id": branch}}
 
 
 async def test_a_copy_has_files_of_its_own_and_tells_what_stayed_behind(connect: Connect) -> None:

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import secrets
+import time
 from typing import Any
 
 from mcp.client import Client
 from tests.mcp.conftest import Connect
 from tests.mcp.test_sandbox_tools import answer, made
 
+from workbench.cli.asking import OWNER
+from workbench.core import requests
+from workbench.mcp.alone import Alone
 from workbench.mcp.families import Family
+from workbench.mcp.running import performed
+from workbench.mcp.visit import Visit
+from workbench.model.ids import SessionId
+from workbench.settings import Settings
+from workbench.wiring import open_service
 
 _BEGAN_S = 20.0
 _TALKS = "import time\nfor n in range(25):\n    print('line', n)\n    time.sleep(0.1)"
@@ -80,3 +91,25 @@ async def test_a_cell_that_waits_for_anothers_is_taken_out_of_the_queue_when_it_
         assert (ran.structured_content or {})["success"]
         said = await answer(client, "execute_code", {"session_id": session, "code": "import os; os.listdir()"})
         assert "second" not in said["result"]
+
+
+async def test_a_call_that_is_called_off_while_its_sandbox_is_being_made_leaves_nothing_that_runs(
+    connect: Connect, settings: Settings
+) -> None:
+    async with open_service(settings, os.environ) as service:
+        bench = service.workbench()
+        for delay_s in (0.0, 0.01, 0.03, 0.1):
+            around = Alone(service.access, OWNER)
+            name = SessionId(f"off-{secrets.token_hex(4)}")
+            await bench.create_session(requests.CreateSession(session=name))
+            visit = Visit(bench=bench, around=around, default_session=name)
+            call = asyncio.create_task(performed(visit, requests.RunCell(session=name, code=_SLEEPS)))
+            await asyncio.sleep(delay_s)
+            call.cancel()
+            await asyncio.wait((call,))
+            began = time.monotonic()
+            # It waits for what still runs on the caller's behalf.
+            await around.aclose()
+            assert time.monotonic() - began < 10
+            described = await bench.describe_session(requests.DescribeSession(session=name))
+            assert described.queue == ()

@@ -11,7 +11,13 @@ from jsonschema import validate  # type: ignore[import-untyped]
 from mcp.client import Client
 from tests.mcp.conftest import Connect
 
+from workbench.errors import InternalError, ServerUnavailable
+from workbench.mcp.answers import OUTCOME_KEY
 from workbench.mcp.families import Family
+from workbench.mcp.tools.sandbox import CODE
+from workbench.mcp.tools.sandbox_answers import refused
+from workbench.mcp.visit import Visit
+from workbench.model.ids import SessionId
 
 _FIGURE = """
 import matplotlib.pyplot as plt
@@ -149,6 +155,9 @@ async def test_long_output_is_cut_in_the_middle_and_says_how_much_is_left_out(co
         assert len(said["stderr"]) <= 10_000
         assert "The middle of stderr is left out" in said["hint"]
         assert len(said["result"]) <= 20_000
+        assert "The middle of result is left out" in said["hint"]
+        said = await answer(client, "execute_code", {"session_id": session, "code": "'e' * 99_999"})
+        assert "All of result is in /mnt/files/outputs/" in said["hint"]
         said = await answer(client, "execute_code", {"session_id": session, "code": "raise ValueError('d' * 9_000)"})
         assert len(said["error"]) <= 5_000
 
@@ -165,6 +174,40 @@ async def test_a_picture_is_image_content_and_base64_only_in_the_structure(conne
         assert isinstance(text, types.TextContent)
         assert picture[:100] not in text.text
         assert "shown as an image" in json.loads(text.text)["display_outputs"][0]["image/png"]
+
+
+_BLOB = """
+import base64, os
+from IPython.display import display
+png = base64.b64encode(b"\\x89PNG\\r\\n\\x1a\\n" + os.urandom(200_000)).decode()
+display({"image/png": png}, raw=True)
+display({"image/svg+xml": "<svg/>", "text/plain": "drawn"}, raw=True)
+display({"text/html": "<b>" + "h" * 30_000, "text/plain": "p" * 30_000}, raw=True)
+display({"text/html": "<b>only</b>", "application/json": {"many": "j" * 30_000}}, raw=True)
+"""
+
+
+async def test_what_is_displayed_is_small_in_the_structure_and_smaller_in_the_text(connect: Connect) -> None:
+    async with connect(Family.SANDBOX) as client:
+        session = await made(client)
+        result = await called(client, "execute_code", {"session_id": session, "code": _BLOB})
+        png, svg, table, data = (result.structured_content or {})["display_outputs"]
+        assert png == {"image/png": "[200,008 bytes, shown as an image]"}
+        assert svg["image/svg+xml"].endswith("not shown]")
+        assert [len(one) <= 20_000 for one in (*table.values(), *data.values())] == [True] * 4
+        assert [one.type for one in result.content] == ["text", "image"]
+        text = result.content[0]
+        assert isinstance(text, types.TextContent)
+        png, svg, table, data = json.loads(text.text)["display_outputs"]
+        assert png == {"image/png": "[200,008 bytes, shown as an image]"}
+        assert svg == {"image/svg+xml": "[6 characters, not shown]", "text/plain": "drawn"}
+        assert set(table) == {"text/plain"}
+        assert data["text/html"] == "<b>only</b>"
+        assert data["application/json"].endswith(" characters, not shown]")
+        small = await called(
+            client, "execute_code", {"session_id": session, "code": "display({'image/svg+xml': '<svg/>'}, raw=True)"}
+        )
+        assert (small.structured_content or {})["display_outputs"] == [{"image/svg+xml": "<svg/>"}]
 
 
 @pytest.mark.parametrize(
@@ -223,6 +266,42 @@ async def test_packages_that_are_not_here_are_named_and_no_session_is_left_behin
             "not the name of a package"
             in (await answer(client, "create_session", {"dependencies": {"; touch /tmp/x": ""}}))["error"]
         )
+
+
+async def test_versions_are_compared_and_what_is_none_is_told_before_anything_is_made(connect: Connect) -> None:
+    async with connect(Family.SANDBOX) as client:
+        said = await answer(client, "create_session", {"dependencies": {"numpy": ">=1.0,<99", "pandas": "~=2.0,>99"}})
+        assert "pandas ~=2.0,>99 (there is " in said["error"]
+        assert said["next"]["arguments"]["dependencies"] == {"numpy": ">=1.0,<99"}
+        said = await answer(client, "create_session", {"dependencies": {"numpy": "newest please"}})
+        assert "not a version: 'newest please'" in said["error"]
+        assert said["next"] == {"tool": "create_session", "arguments": {}}
+        assert "can be called as `next` has it" in said["hint"]
+
+
+async def test_the_hint_says_what_next_is(connect: Connect) -> None:
+    async with connect(Family.SANDBOX) as client:
+        said = await answer(client, "execute_code", {"code": "1"})
+        assert said["next"]["tool"] == "create_session"
+        assert "create_session" in said["hint"]
+        assert "execute_code can be called as" not in said["hint"]
+
+
+async def test_what_goes_on_or_may_have_run_is_never_said_not_to_have_run(connect: Connect) -> None:
+    unknown: Any = None
+    visit = Visit(
+        bench=unknown, around=unknown, default_session=SessionId("mcp-x"), families=frozenset({Family.SANDBOX})
+    )
+    given = {"session_id": "s", "code": "1"}
+    goes_on = await refused(visit, CODE, given, ServerUnavailable("the server stops", {"cell": "c-1"}))
+    assert not goes_on.never_began
+    assert goes_on.meta == {OUTCOME_KEY: {"cell": "c-1"}}
+    unclear = await refused(visit, CODE, given, InternalError("a defect"))
+    assert unclear.never_began
+    for one in (goes_on, unclear):
+        assert "Nothing ran" not in str(one.structured)
+        assert one.next is not None
+        assert one.next.arguments["code"] == "%whos"
 
 
 async def test_on_a_sessions_own_address_there_is_that_session_and_no_other(connect: Connect) -> None:

@@ -13,8 +13,12 @@ import pytest
 from mcp.client import Client
 from tests.mcp.conftest import Connect
 
+from workbench.cli.asking import OWNER
 from workbench.core import requests
+from workbench.mcp.alone import Alone
 from workbench.mcp.families import Family
+from workbench.mcp.tools import ALL_TOOLS
+from workbench.mcp.visit import Visit
 from workbench.model.ids import SessionId
 from workbench.settings import Settings
 from workbench.wiring import open_service
@@ -356,6 +360,108 @@ async def test_thoughts_and_steps_are_kept_with_the_cell(connect: Connect, setti
             "COUNTING",
             "1/2 things",
         )
+
+
+async def test_null_for_what_is_optional_is_as_if_it_was_not_there(connect: Connect) -> None:
+    async with connect(Family.WORKBENCH) as client:
+        answer = await run(client, "1 + 1", thought=None, session_id=None, timeout=None)
+        assert said(answer)["data"]["results"] == "2"
+        assert "timeout" not in said(answer)["data"]["session"]["instructions"]
+        assert "`code_to_execute`" in said(await client.call_tool(CODE, {"code_to_execute": None}))["error"]
+
+
+async def test_an_older_clients_timeout_is_taken_and_not_used(connect: Connect) -> None:
+    async with connect(Family.WORKBENCH) as client:
+        found = await data(client, "1 + 1", timeout=600)
+        assert found["results"] == "2"
+        assert "`timeout` is not used: a cell has 180 s." in found["session"]["instructions"]
+
+
+async def test_an_svg_is_told_by_its_source_as_no_client_shows_it(connect: Connect) -> None:
+    async with connect(Family.WORKBENCH) as client:
+        found = await data(client, "display({'image/svg+xml': '<svg>drawn</svg>'}, raw=True)\n'last'")
+        assert found["results"] == "<svg>drawn</svg>\n'last'"
+        shown = "from IPython.display import SVG\nSVG('<svg xmlns=\"http://www.w3.org/2000/svg\"><!--%s--></svg>')"
+        last = (await data(client, shown % ("x" * 9000)))["results"]
+        assert last.startswith("<svg")
+        assert "left out" in last
+        assert len(last) < 3000
+
+
+async def test_what_is_no_picture_is_not_shown_as_one(connect: Connect) -> None:
+    async with connect(Family.WORKBENCH) as client:
+        answer = await run(client, "display({'image/png': 'PHNjcmlwdD4=', 'text/plain': 'p'}, raw=True)")
+        assert [one.type for one in answer.content] == ["text"]
+        assert "What was displayed as image/png is none." in said(answer)["data"]["session"]["instructions"]
+
+
+async def test_a_session_that_is_deleted_under_a_cell_is_not_said_to_be_there(
+    connect: Connect, settings: Settings
+) -> None:
+    for runs in (lambda client, name: run(client, _BEGINS, session_id=name), _bash_begins):
+        async with connect(Family.WORKBENCH) as client:
+            name = (await data(client, "kept = 1"))["session"]["id"]
+            call = asyncio.create_task(runs(client, name))
+            async with asyncio.timeout(30):
+                while not (await bash(client, "cat /tmp/began"))["successful"]:
+                    await asyncio.sleep(0.05)
+            await delete(settings, name)
+            answer = await call
+            assert answer.is_error is False
+            everything = str(said(answer))
+            assert "the session was deleted while this ran" in everything
+            assert "/mnt/files is kept" not in everything
+            assert "to go on in this state" not in everything
+            step = said(answer)["next"]
+            assert said(await client.call_tool(step["tool"], step["arguments"]))["successful"] is True
+
+
+_BEGINS = "open('/tmp/began', 'w').close()\nimport time\ntime.sleep(100)"
+
+
+async def _bash_begins(client: Client, name: str) -> types.CallToolResult:
+    return await client.call_tool(BASH, {"command": "touch /tmp/began; sleep 100", "session_id": name})
+
+
+async def test_a_server_that_stops_does_not_say_that_what_runs_did_not(settings: Settings) -> None:
+    async with open_service(settings, os.environ) as service:
+        around = Alone(service.access, OWNER)
+        visit = Visit(bench=service.workbench(), around=around, default_session=SessionId(f"m-{secrets.token_hex(4)}"))
+        tool = next(one for one in ALL_TOOLS if one.name == CODE)
+        await tool.answer(visit, {"code_to_execute": "1"})
+        call = asyncio.create_task(tool.answer(visit, {"code_to_execute": "import time; time.sleep(2)\nkept = 7"}))
+        await asyncio.sleep(0.5)
+        around.stopping.set()
+        answer = (await call).result(1 << 20)
+        assert answer.is_error is False
+        assert said(answer)["successful"] is False
+        for wrong in ("not run", "Nothing ran"):
+            assert wrong not in str(said(answer))
+        assert "It goes on in the session" in said(answer)["error"]
+        assert answer.meta is not None
+        assert answer.meta["open-workbench/outcome"]["cell"].startswith("c-")
+        around.stopping.clear()
+        looked = (await tool.answer(visit, said(answer)["next"]["arguments"])).structured
+        assert "kept" in looked["data"]["stdout"]
+        await around.aclose()
+
+
+async def test_a_defect_of_ours_does_not_say_that_nothing_ran(
+    connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def defect(*_: object, **__: object) -> str:
+        raise ValueError("a defect, after it ran")
+
+    async with connect(Family.WORKBENCH) as client:
+        await run(client, "1")
+        monkeypatch.setattr("workbench.mcp.receipts.in_words", defect)
+        answer = await run(client, "ran = 7")
+        monkeypatch.undo()
+        assert answer.is_error is True
+        assert "Whether this ran is unknown: look first" in said(answer)["error"]
+        assert "not run" not in said(answer)["error"]
+        step = said(answer)["next"]
+        assert "ran" in said(await client.call_tool(step["tool"], step["arguments"]))["data"]["stdout"]
 
 
 @pytest.mark.long

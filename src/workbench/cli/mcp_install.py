@@ -13,9 +13,10 @@ from pathlib import Path
 
 import click
 
-from workbench.cli.config_files import Change, Place, plan, shown, write
+from workbench.cli.config_files import Change, Place, plan, real, shown, write
 from workbench.cli.mcp_clients import CLIENTS, Client, Reached, Server, Started
 from workbench.cli.printing import notice
+from workbench.cli.tables import plain
 from workbench.errors import InvalidRequest
 from workbench.mcp.families import chosen_families
 from workbench.model.ids import session_id
@@ -111,7 +112,7 @@ def install(
     place = Place(file=chosen.file(os.environ, sys.platform), table=chosen.table, name=name)
     entry = chosen.entry(server)
     if only_print:
-        click.echo(f"# {place.file}", err=True)
+        click.echo(f"# {_named(place.file)}", err=True)
         click.echo(shown(place, entry), nl=False)
         return
     _install(chosen, plan(place, entry), server, yes=yes)
@@ -129,20 +130,28 @@ def _check_words(tools: str | None, session: str | None) -> None:
 
 
 def _install(client: Client, change: Change, server: Server, *, yes: bool) -> None:
-    secrets = _secrets(server)
-    file = change.place.file
+    has_secret = _has_secret(server)
+    file = _named(change.place.file)
     if not change.is_one:
         click.echo(f"{file} has it already; nothing to do.")
         return
     click.echo(f"{file} ({'is new' if change.before is None else 'what else is in it stays'}):\n")
-    click.echo(_difference(change, secrets))
-    if secrets:
-        notice(f"warning: {file.name} will have a {_kind(server)} in it; nobody but you will be able to read the file")
+    click.echo(_difference(change))
+    if has_secret:
+        name = plain(change.place.file.name)
+        notice(f"warning: {name} will have a {_kind(server)} in it; nobody but its owner will be able to read the file")
     if not yes and not _agreed():
         click.echo("Nothing was written.")
         return
-    kept = write(change, private=bool(secrets))
-    click.echo(f"Written{f'; as it was: {kept}' if kept else ''}. Now {client.afterwards}.")
+    kept = write(change, private=has_secret)
+    click.echo(f"Written{f'; as it was: {plain(str(kept))}' if kept else ''}. Now {client.afterwards}.")
+
+
+def _named(file: Path) -> str:
+    """With where it really is: who runs this for another should see where that one's links lead."""
+    there = real(file)
+    named = plain(str(file))
+    return named if there == file else f"{named} -> {plain(str(there))}"
 
 
 def _kind(server: Server) -> str:
@@ -156,16 +165,14 @@ def _agreed() -> bool:
         raise click.UsageError("there is nobody to ask: --yes writes it, --print only shows it") from None
 
 
-def _secrets(server: Server) -> list[str]:
-    if isinstance(server, Reached):
-        return [server.key]
-    return [value for name, value in server.env.items() if name == _SECRET_SETTING and value]
+def _has_secret(server: Server) -> bool:
+    return isinstance(server, Reached) or bool(server.env.get(_SECRET_SETTING))
 
 
-def _difference(change: Change, secrets: list[str]) -> str:
+def _difference(change: Change) -> str:
     """Of the entry alone: others in the file may have secrets of their own."""
-    lines = difflib.unified_diff(change.old_entry.splitlines(), change.new_entry.splitlines(), n=99, lineterm="")
-    said = "\n".join(line for line in lines if not line.startswith(("---", "+++", "@@")))
-    for secret in secrets:
-        said = said.replace(secret, f"{secret[:8]}…")
-    return said + "\n"
+    old, new = change.old_entry.split("\n"), change.new_entry.split("\n")
+    lines = list(difflib.unified_diff(old[:-1], new[:-1], n=99, lineterm=""))[3:]
+    # BARRIER: what others wrote into the file could move the cursor, or look like lines that are not there; held by
+    # tests/cli/test_mcp_install.py.
+    return "\n".join(plain(line) for line in lines) + "\n"

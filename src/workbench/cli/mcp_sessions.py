@@ -21,10 +21,10 @@ from workbench.core.requests import DeleteSession, DescribeSession
 from workbench.core.workbench import Workbench
 from workbench.data_folder import DataFolder, take_lock
 from workbench.errors import InvalidRequest, NotFound, WorkbenchError
+from workbench.mcp.leftovers import KEPT_DAYS, check_may_be_named, delete_if_unused, unused_before
 from workbench.model.ids import MountId, SessionId, session_id
 from workbench.settings import Settings
 
-KEPT_DAYS = 7
 # Clients wait for two seconds, ask by a signal, wait again, and kill.
 _TIDY_S = 10.0
 _SUFFIX = ".lock"
@@ -55,6 +55,7 @@ class OwnSession:
 async def own_session(own: OwnSession, bench: Workbench) -> AsyncIterator[None]:
     """Around a process; the session itself is made by the first call that needs it."""
     if own.stays:
+        await check_may_be_named(bench, own.id)
         yield
         return
     own.data.make()
@@ -105,13 +106,13 @@ def _has_files(data: DataFolder, mount: MountId) -> bool:
 
 async def _sweep(own: OwnSession, bench: Workbench) -> None:
     """Delete what was left by processes that ended, if nobody has used it for long."""
-    before = datetime.datetime.now(datetime.UTC) - datetime.timedelta(days=KEPT_DAYS)
+    before = unused_before(datetime.datetime.now(datetime.UTC))
     for path in sorted(own.folder.glob(f"*{_SUFFIX}")):
         lock = take_lock(path)
         if lock is None:
             continue
         try:
-            if await _is_over(path, bench, before.strftime("%Y-%m-%dT%H:%M:%S")):
+            if await _is_over(path, bench, before):
                 path.unlink(missing_ok=True)
         finally:
             os.close(lock)
@@ -120,13 +121,9 @@ async def _sweep(own: OwnSession, bench: Workbench) -> None:
 async def _is_over(path: Path, bench: Workbench, before: str) -> bool:
     try:
         name = session_id(path.name.removesuffix(_SUFFIX))
-        session = (await bench.describe_session(DescribeSession(session=name))).session
-        if session.used_at >= before:
-            return False
-        await bench.delete_session(DeleteSession(session=name))
+        return await delete_if_unused(bench, name, before) is not None
     except (NotFound, InvalidRequest):
         return True
     except WorkbenchError:
         # The next process tries again.
         return False
-    return True

@@ -10,6 +10,7 @@ import base64
 import binascii
 import contextlib
 import posixpath
+import re
 import shlex
 from dataclasses import dataclass
 
@@ -21,6 +22,7 @@ from workbench.model.ids import SessionId, new_cell_id
 from workbench.model.truncation import INLINE_CHARACTERS
 
 HOME = "/home/user"
+KEPT = "/mnt/files"
 # As Linux has it, with the NUL at its end.
 _MOST_PATH_BYTES = 4095
 # In base64, and with a path whose every character is quoted, still under what one command line may have.
@@ -30,6 +32,8 @@ _PART_OUT_BYTES = (INLINE_CHARACTERS - 1000) // 4 * 3
 # Of a path in a message.
 _MOST_NAMED = 200
 _REGULAR = ("regular file", "regular empty file")
+# As many as a file can have, in digits that Python turns into a number whoever printed them.
+_SIZE = re.compile(r"[0-9]{1,19}")
 _FULL = ("No space left on device", "Disk quota exceeded", "File too large")
 _MISSING = ("No such file or directory", "Not a directory")
 
@@ -77,6 +81,15 @@ class Files:
 
         async def work(shell: Shell) -> requests.FileState:
             return requests.FileState(path=path, size=(await _look(shell, path, request.session)).size)
+
+        return await self._errands.run(request.session, work)
+
+    async def has_any(self, request: requests.HasFiles) -> bool:
+        """In /mnt/files; also if nobody can tell."""
+
+        async def work(shell: Shell) -> bool:
+            end = await shell.run(f'found=$(ls -A {KEPT}) && [ -z "$found" ]')
+            return end.exit_code != 0
 
         return await self._errands.run(request.session, work)
 
@@ -131,7 +144,7 @@ async def _look(shell: Shell, path: str, session: SessionId, more: str = "") -> 
             f"{_short(path)} is a folder; name a file in it, or pack it first with tar",
             {"path": path},
         )
-    if kind not in _REGULAR or not size.isdecimal():
+    if kind not in _REGULAR or not _SIZE.fullmatch(size):
         raise InvalidRequest(
             f"{_short(path)} is no ordinary file ({kind[:40]}), and cannot be read as one", {"path": path}
         )

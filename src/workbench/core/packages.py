@@ -41,7 +41,7 @@ class Packages:
                 raise InvalidRequest(f"not the name of a package: {name[:60]!r}; for instance: pandas")
 
         async def work(shell: Shell) -> dict[str, str]:
-            end = await shell.run(f"python3 -I -c {shlex.quote(_ASK)} {' '.join(request.names)}")
+            end = await shell.run(f"PATH=$all python3 -I -c {shlex.quote(_ASK)} {' '.join(request.names)}")
             if end.exit_code != 0:
                 raise SandboxUnavailable(f"the sandbox's Python does not tell its packages: {last_words(end)[:200]}")
             return _checked(end.stdout.text, request.names)

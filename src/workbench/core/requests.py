@@ -34,6 +34,8 @@ class CreateSession:
     idle: IdleLimits = field(default_factory=IdleLimits)
     eager: bool = False
     """make the sandbox and run the start-up code now, and not with the first call"""
+    passing: bool = False
+    """for a client that named none: it may have a name of that kind, and is deleted when nobody uses it any more"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -313,6 +315,13 @@ class DescribeFile:
 
     session: SessionId
     path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HasFiles:
+    """Whether anything is in its /mnt/files."""
+
+    session: SessionId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -258,6 +258,10 @@ class Workbench:
         """That it is there, and how large. Raises what reading does."""
         return await self._files.describe(request)
 
+    async def has_files(self, request: requests.HasFiles) -> bool:
+        """Whether anything is in its /mnt/files. It gets a sandbox if it has none."""
+        return await self._files.has_any(request)
+
     async def find_packages(self, request: requests.FindPackages) -> dict[str, str]:
         """Versions of those of the packages that its Python has."""
         return await self._packages.find(request)

@@ -13,7 +13,8 @@ from workbench.model.access import Caller
 from workbench.model.ids import SessionId
 from workbench.model.records import CellRecord
 
-_END_TIMEOUT_S = 15.0
+# Clients wait a few seconds for a program to leave, and then kill it. The interrupt is on its way by then.
+_END_TIMEOUT_S = 4.0
 _log = logging.getLogger(__name__)
 
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from workbench.core import requests
 from workbench.errors import Conflict, InvalidRequest, NotFound, WorkbenchError
-from workbench.mcp.guide import INSTEAD
+from workbench.mcp.guide import INSTEAD, TAKEN
 from workbench.mcp.visit import Visit
+from workbench.model.execution import CellResult, CommandResult, Outcome
 from workbench.model.ids import SessionId, session_id
 
 R = TypeVar("R")
+E = TypeVar("E", CellResult, CommandResult)
 # Names in an answer; whoever has more lists them by other means.
 _MOST_NAMED = 20
 _MOST_LOOKED_AT = 200
@@ -23,6 +25,10 @@ _ENDING_S = 15.0
 # Who deletes a session as often as it is made does not want it.
 _ATTEMPTS = 2
 _PAUSE_S = 0.05
+# One that another call of the same client makes, or that is just being deleted, is free or there after this.
+_FREE_S = 2.0
+
+DELETED = "the session was deleted while this ran. Its variables and files are gone, but for what branches of it have"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,27 +83,62 @@ async def with_session(visit: Visit, chosen: Chosen, work: Callable[[], Awaitabl
 
 
 async def _make(visit: Visit, chosen: Chosen) -> bool:
-    try:
-        await visit.bench.create_session(requests.CreateSession(session=chosen.id, user=visit.user))
-    except Conflict:
-        if await exists(visit, chosen.id):
-            # Another call of the same client was quicker.
-            return False
-        raise await _taken_by_a_branch(visit, chosen) from None
+    until = asyncio.get_running_loop().time() + _FREE_S
+    while True:
+        try:
+            await visit.bench.create_session(requests.CreateSession(session=chosen.id, user=visit.user, passing=True))
+            break
+        except Conflict:
+            if await exists(visit, chosen.id):
+                # Another call of the same client was quicker.
+                return False
+            if (heirs := await heirs_of(visit, chosen.id)) is not None:
+                raise heirs from None
+            if asyncio.get_running_loop().time() > until:
+                raise await _not_free(visit, chosen) from None
+        await asyncio.sleep(_PAUSE_S)
     await visit.around.note("session.create", chosen.id, "by a call of a tool")
     return True
 
 
-async def _taken_by_a_branch(visit: Visit, chosen: Chosen) -> Conflict:
+async def heirs_of(visit: Visit, session: SessionId) -> Conflict | None:
+    """For one that was deleted and cannot be made anew, as branches of it have its files."""
     page = await visit.bench.list_sessions(requests.ListSessions(user=None, limit=1000))
-    heirs = [str(one.session.spec.id) for one in page.sessions if str(one.session.mount) == chosen.id]
+    heirs = [str(one.session.spec.id) for one in page.sessions if str(one.session.mount) == session]
     if not heirs:
-        return Conflict(f"session {chosen.id!r} is just being made or deleted; ask again", {"session": chosen.id})
+        return None
     return Conflict(
-        f"session {chosen.id!r} was deleted, and its files are now those of its branches ({', '.join(heirs)}): "
+        f"session {session!r} was deleted, and its files are now those of its branches ({', '.join(heirs)}): "
         "name one of them as session_id",
-        {"session": chosen.id, INSTEAD: heirs[0]},
+        {"session": session, INSTEAD: heirs[0]},
     )
+
+
+async def _not_free(visit: Visit, chosen: Chosen) -> Conflict:
+    """Names are the whole server's, and a session of another project is nothing that could be used here."""
+    known = await living(visit)
+    words = f"no session {chosen.id!r} can be made: this name is not free on this server. "
+    words += f"Name one of those that live as session_id ({', '.join(known)})" if known else "None of yours lives"
+    words += "; for another default session, the client's address needs another `?session=`"
+    return Conflict(words, {"session": chosen.id, TAKEN: "yes", **({INSTEAD: known[0]} if known else {})})
+
+
+async def with_its_session(visit: Visit, session: SessionId, result: E) -> tuple[E, bool]:
+    """As it is told; whether its session was deleted under it, and nothing of what is usual after a loss holds."""
+    if result.outcome is not Outcome.LOST or not await _is_leaving(visit, session):
+        return result, False
+    what = "cell" if isinstance(result, CellResult) else "command"
+    words = f"The {what} did not come to its end: {DELETED}."
+    return replace(result, explanation=words, receipt=replace(result.receipt, reason="")), True
+
+
+async def _is_leaving(visit: Visit, session: SessionId) -> bool:
+    try:
+        return await _state(visit, session) == "ending"
+    except NotFound:
+        return True
+    except WorkbenchError:
+        return False
 
 
 async def _is_deleted(visit: Visit, session: SessionId) -> bool:

@@ -37,6 +37,8 @@ INTERRUPT = "interrupt_session"
 
 INSTEAD = "instead"
 """in the context of an error: a session that is there, for one that cannot be had"""
+TAKEN = "taken"
+"""in the context of an error: the default session's name is somebody else's, and no call without a name gets on"""
 
 _LOOK = "%whos"
 _WHERE_FILES_ARE = "pwd; ls -la /home/user /mnt/files"
@@ -48,16 +50,17 @@ _OVER_THE_CAP = "disk full: /mnt/files"
 _MISSING = ("FileNotFoundError", "No such file or directory")
 
 
-def after_result(visit: Visit, tool: Tool[Any], session: str, result: CellResult | CommandResult) -> Next | None:
-    """For one that began; None if it ended well. `session` is what the caller calls it."""
+def after_result(
+    visit: Visit, tool: Tool[Any], session: str, result: CellResult | CommandResult, sent: str = ""
+) -> Next | None:
+    """For one that began; None if it ended well. `session` is what the caller calls it, `sent` is what ran."""
     if result.outcome is Outcome.OK:
         return None
     said = _last_words(result)
-    if making_room.STILL_OPEN in said:
-        return code(visit, tool, session, making_room.CLOSE_FILES)
-    if making_room.STILL_HIDDEN in said:
-        return shell(visit, tool, session, making_room.WHAT_FILLS_SCRATCH)
-    if _OVER_THE_CAP in result.explanation or making_room.FILES_FULL in said:
+    # Only our own program has such words for us. In anything else they are what some file or web page says.
+    if sent == making_room.MAKE_ROOM and (step := _after_making_room(visit, tool, session, said)) is not None:
+        return step
+    if _OVER_THE_CAP in result.explanation:
         return shell(visit, tool, session, making_room.WHAT_FILLS_FILES)
     if any(word in said for word in _FULL) or Limit.DISK in result.limits:
         fills = making_room.WHAT_FILLS_FILES if "/mnt/files" in said else making_room.MAKE_ROOM
@@ -65,6 +68,23 @@ def after_result(visit: Visit, tool: Tool[Any], session: str, result: CellResult
     if any(word in said for word in _MISSING):
         return shell(visit, tool, session, _WHERE_FILES_ARE)
     return look(visit, tool, session)
+
+
+def _after_making_room(visit: Visit, tool: Tool[Any], session: str, said: str) -> Next | None:
+    if making_room.STILL_OPEN in said:
+        return code(visit, tool, session, making_room.CLOSE_FILES)
+    if making_room.STILL_HIDDEN in said:
+        return shell(visit, tool, session, making_room.WHAT_FILLS_SCRATCH)
+    if making_room.FILES_FULL in said:
+        return shell(visit, tool, session, making_room.WHAT_FILLS_FILES)
+    return None
+
+
+def after_deletion(visit: Visit, tool: Tool[Any]) -> Next:
+    """For one that began in a session that is no more."""
+    if visit.own_session is None and _runner(visit, tool) is Family.SANDBOX:
+        return Next(tool=CREATE_SESSION, arguments={})
+    return look(visit, tool, "")
 
 
 def _last_words(result: CellResult | CommandResult) -> str:
@@ -78,7 +98,15 @@ def after_refusal(visit: Visit, tool: Tool[Any], given: dict[str, Any], problem:
     session = _session_of(given)
     match problem:
         case InvalidRequest():
-            return _complete(visit, tool, _corrected(tool, given))
+            corrected = _corrected(tool, given)
+            return again(visit, tool, _session_of(corrected), corrected)
+        case Conflict() if TAKEN in problem.context and INSTEAD not in problem.context:
+            return (
+                Next(tool=CREATE_SESSION, arguments={}) if Family.SANDBOX in visit.families else look(visit, tool, "")
+            )
+        case Conflict() if INSTEAD not in problem.context:
+            # It will pass: something is just being made, or ended.
+            return again(visit, tool, session, usable(tool, given))
         case NotFound() | Conflict():
             instead = "" if visit.own_session is not None else problem.context.get(INSTEAD, "")
             return fresh(visit, tool, given, instead)
@@ -90,6 +118,12 @@ def after_refusal(visit: Visit, tool: Tool[Any], given: dict[str, Any], problem:
             return shell(visit, tool, session, making_room.WHAT_FILLS_SCRATCH)
         case Cancelled() | _:
             return again(visit, tool, session, usable(tool, given))
+
+
+def is_stuck(visit: Visit, problem: WorkbenchError) -> bool:
+    """Whether no call that this caller can make gets on: somebody must change the address that it uses."""
+    is_taken = TAKEN in problem.context and INSTEAD not in problem.context
+    return is_taken and visit.families == {Family.WORKBENCH}
 
 
 def _session_of(given: dict[str, Any]) -> str:
@@ -109,19 +143,24 @@ def _corrected(tool: Tool[Any], given: dict[str, Any]) -> dict[str, Any]:
 
 def again(visit: Visit, tool: Tool[Any], session: str, arguments: dict[str, Any]) -> Next:
     """The same call; a long one is left to the caller, who has it."""
-    if sum(len(str(one)) for one in arguments.values()) > _MOST_REPEATED:
+    step = _complete(visit, tool, arguments)
+    if step.tool == tool.name and sum(len(str(one)) for one in arguments.values()) > _MOST_REPEATED:
         return look(visit, tool, session)
-    return _complete(visit, tool, arguments)
+    return step
 
 
 def _complete(visit: Visit, tool: Tool[Any], arguments: dict[str, Any]) -> Next:
     """With a session, where a tool needs one and none was named."""
     session = tool.arguments.model_fields.get("session_id")
-    if session is None or not session.is_required() or arguments.get("session_id"):
-        return Next(tool=tool.name, arguments=arguments)
-    if visit.own_session is None:
-        return Next(tool=CREATE_SESSION, arguments={})
-    return Next(tool=tool.name, arguments={**arguments, "session_id": visit.own_session})
+    if session is not None and session.is_required() and not arguments.get("session_id"):
+        if visit.own_session is None:
+            return Next(tool=CREATE_SESSION, arguments={})
+        arguments = {**arguments, "session_id": visit.own_session}
+    fields = tool.arguments.model_fields.items()
+    if any(one.is_required() and (one.alias or name) not in arguments for name, one in fields):
+        # Of some things there is no harmless example, such as files that are to be written.
+        return shell(visit, tool, str(arguments.get("session_id", "")), _WHERE_FILES_ARE)
+    return Next(tool=tool.name, arguments=arguments)
 
 
 def fresh(visit: Visit, tool: Tool[Any], given: dict[str, Any], instead: str = "") -> Next:

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from workbench.mcp.answers import OUTCOME_KEY, RECEIPT_KEY
-from workbench.mcp.wording import without_commands
+from workbench.mcp.wording import explained, without_commands
 from workbench.model.execution import CellResult, CommandResult, MemoryState, Receipt
 
 _MOST_NAMES = 12
@@ -19,14 +19,18 @@ def meta_of(result: CellResult | CommandResult) -> dict[str, Any]:
     outcome: dict[str, Any] = {
         "cell": cell,
         "outcome": result.outcome.value,
-        "explanation": result.explanation,
+        "explanation": explained(result.explanation),
         "limits": [limit.value for limit in result.limits],
     }
     return {RECEIPT_KEY: asdict(result.receipt), OUTCOME_KEY: outcome}
 
 
-def in_words(result: CellResult | CommandResult, session: str, *, is_new: bool) -> str:
+def in_words(
+    result: CellResult | CommandResult, session: str, *, is_new: bool = False, is_deleted: bool = False
+) -> str:
     """For the model: how to go on in this state, and what became of it. Short: it is in every answer."""
+    if is_deleted:
+        return f"Session {session!r} is deleted: there is nothing in it to go on with."
     receipt = result.receipt
     said = [f"Pass session_id={session!r} to go on in this state."]
     if is_new:
@@ -66,10 +70,12 @@ def _of_names(receipt: Receipt) -> list[str]:
             more = len(names) - _MOST_NAMES
             shown = ", ".join(name[:_MOST_OF_A_NAME] for name in names[:_MOST_NAMES])
             said.append(f"{what}: {shown}{f' and {more} more' if more > 0 else ''}.")
+    if receipt.more_names:
+        said.append(f"{receipt.more_names:,} more names changed.")
     return said
 
 
 def _of_missing_files(result: CellResult | CommandResult) -> list[str]:
     """Where something is cut, and the whole could not be kept."""
     texts = [result.stdout, result.stderr, *([result.results] if isinstance(result, CellResult) else [])]
-    return [f"Cut: {text.note}." for text in texts if text.note and text.file_path is None]
+    return [f"Cut: {without_commands(text.note)}." for text in texts if text.note and text.file_path is None]

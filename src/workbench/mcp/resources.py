@@ -22,6 +22,8 @@ from workbench.model.ids import SessionId, session_id
 _SCHEME = "workbench://"
 _URI = re.compile(r"workbench://sessions/([^/?#]+)/files(/[^?#]+)")
 _MOST_SHOWN = 200
+# Of a message, beside what is in the file.
+_MOST_AROUND = 1000
 # "Resource not found" has a code of its own up to this protocol, and is an invalid parameter in those that follow.
 _LAST_WITH_ITS_OWN_CODE, _OWN_CODE = "2025-11-25", -32002
 
@@ -31,7 +33,8 @@ TEMPLATES = types.ListResourceTemplatesResult(
             name="session-file",
             title="File of a session",
             uri_template="workbench://sessions/{session_id}/files{+path}",
-            description="A file inside a session's sandbox, by its absolute path there; at most 8 MiB.",
+            description="A file inside a session's sandbox, by its absolute path there; over HTTP up to 600 KB "
+            "(text: 900 KB), over standard input up to 6 MB (text: 8 MB).",
         )
     ]
 )
@@ -93,16 +96,32 @@ async def read_resource(visit: Visit, uri: str, protocol: str) -> types.ReadReso
     try:
         at = file_address(visit, uri)
         content = await visit.bench.read_file(requests.ReadFile(session=at.session, path=at.path))
+        one = _contents(uri, at.path, content.data)
+        _check_size(visit, at.path, len(content.data), one)
     except WorkbenchError as problem:
         raise MCPError(code=_code(problem, protocol), message=for_agents(problem), data={"uri": uri}) from None
-    guessed = mimetypes.guess_type(at.path)[0]
-    one: types.TextResourceContents | types.BlobResourceContents
-    if (text := _text(content.data)) is not None:
-        one = types.TextResourceContents(uri=uri, mime_type=guessed or "text/plain", text=text)
-    else:
-        blob = base64.b64encode(content.data).decode()
-        one = types.BlobResourceContents(uri=uri, mime_type=guessed or "application/octet-stream", blob=blob)
     return types.ReadResourceResult(contents=[one])
+
+
+def _contents(uri: str, path: str, data: bytes) -> types.TextResourceContents | types.BlobResourceContents:
+    guessed = mimetypes.guess_type(path)[0]
+    if (text := _text(data)) is not None:
+        return types.TextResourceContents(uri=uri, mime_type=guessed or "text/plain", text=text)
+    blob = base64.b64encode(data).decode()
+    return types.BlobResourceContents(uri=uri, mime_type=guessed or "application/octet-stream", blob=blob)
+
+
+def _check_size(
+    visit: Visit, path: str, size: int, one: types.TextResourceContents | types.BlobResourceContents
+) -> None:
+    """Raises: InvalidRequest if it is too large a message for the client at the other end, which would hang up."""
+    sent = len(one.model_dump_json(by_alias=True)) + _MOST_AROUND
+    if sent > visit.most_answer_bytes:
+        raise InvalidRequest(
+            f"{path[:_MOST_SHOWN]} has {size:,} bytes, which are {sent:,} as they are sent, and one answer has at most "
+            f"{visit.most_answer_bytes:,} here: compress it, or split it (`split -b 600K`) and read the parts",
+            {"path": path},
+        )
 
 
 def _text(data: bytes) -> str | None:

@@ -17,13 +17,14 @@ Run = requests.RunCell | requests.RunCommand
 _PROGRESS_EVERY_S = 1.0
 _MOST_OF_A_LINE = 200
 _STOP_S = 10.0
+_STOP_EVERY_S = 0.05
 
 
 async def performed(visit: Visit, run: Run) -> CellRecord:
     """Its end.
 
     Raises:
-        ServerUnavailable: the server leaves before; it goes on, and its result is kept.
+        ServerUnavailable: the server leaves before. It goes on, or still waits for its turn; its id is in the context.
     """
     watch = _Watch()
     kind = CellKind.CELL if isinstance(run, requests.RunCell) else CellKind.COMMAND
@@ -34,7 +35,7 @@ async def performed(visit: Visit, run: Run) -> CellRecord:
     except asyncio.CancelledError:
         # Called off by the client. A server that leaves calls nothing off: what runs goes on without it.
         if not visit.around.stopping.is_set() and not task.done():
-            visit.around.keep(_stop(visit, run), "stopping a cell")
+            visit.around.keep(_stop(visit, run, task), "stopping a cell")
         raise
     finally:
         leaving.cancel()
@@ -56,21 +57,28 @@ async def _wait(
             return
         if leaving.done():
             raise ServerUnavailable(
-                f"the server stops. This goes on without it, and its result is kept as {run.cell}; call again in a "
-                "moment to see what it did, and do not run it twice",
+                "the server stops before this has ended. It goes on in the session without it: look there in a "
+                "moment, instead of running it again",
                 {"cell": run.cell},
             )
         if visit.on_progress is not None:
             await visit.on_progress(round(time.monotonic() - began, 1), run.limit_s, watch.last_line)
 
 
-async def _stop(visit: Visit, run: Run) -> None:
-    with contextlib.suppress(WorkbenchError, TimeoutError):
+async def _stop(visit: Visit, run: Run, task: asyncio.Task[CellRecord]) -> None:
+    """Again and again: while its sandbox is being made there is nothing yet that could be stopped."""
+    with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(_STOP_S):
-            if isinstance(run, requests.RunCell):
-                await visit.bench.stop_cell(requests.StopCell(session=run.session, cell=run.cell))
-            else:
-                await visit.bench.stop_command(requests.StopCommand(session=run.session, cell=run.cell))
+            while not task.done() and not await _is_stopped(visit, run):
+                await asyncio.wait((task,), timeout=_STOP_EVERY_S)
+
+
+async def _is_stopped(visit: Visit, run: Run) -> bool:
+    with contextlib.suppress(WorkbenchError):
+        if isinstance(run, requests.RunCell):
+            return await visit.bench.stop_cell(requests.StopCell(session=run.session, cell=run.cell))
+        return await visit.bench.stop_command(requests.StopCommand(session=run.session, cell=run.cell))
+    return False
 
 
 class _Watch:

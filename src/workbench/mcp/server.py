@@ -18,6 +18,7 @@ from workbench.mcp.resources import TEMPLATES, read_resource
 from workbench.mcp.tool import Tool
 from workbench.mcp.tools import ALL_TOOLS
 from workbench.mcp.visit import Visit
+from workbench.mcp.wording import for_agents
 
 Context = ServerRequestContext[Any, Any]
 Receive = Callable[[Context], Awaitable[Visit]]
@@ -53,13 +54,13 @@ class _Rooms:
             visit = replace(visit, on_progress=report)
         given = dict(params.arguments or {})
         try:
-            return (await tool.answer(visit, given)).result()
+            return (await tool.answer(visit, given)).result(visit.most_answer_bytes)
         except Exception as problem:  # noqa: BLE001  (whatever it is, the agent reads that it is ours)
             name = visit.around.defect(f"tool {tool.name}", problem)
             ours = InternalError(
-                f"the server has a defect here, and its log has it as {name}; whether this ran is unknown"
+                f"the server has a defect here, and its log has it as {name}. Whether this ran is unknown: look first"
             )
-            return (await tool.refused(visit, tool, given, ours)).result()
+            return (await tool.refused(visit, tool, given, ours)).result(visit.most_answer_bytes)
 
     async def list_resources(self, _: Context, __: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
         """None by name: files come and go, and are named by who exported them."""
@@ -73,13 +74,21 @@ class _Rooms:
     async def read_resource(
         self, context: Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
-        return await read_resource(await self._visit(context), params.uri, context.protocol_version)
+        visit = await self._visit(context)
+        try:
+            return await read_resource(visit, params.uri, context.protocol_version)
+        except MCPError:
+            raise
+        except Exception as problem:  # noqa: BLE001  (the library would tell the client in the exception's own words)
+            name = visit.around.defect("resource", problem)
+            words = f"the server has a defect here, and its log has it as {name}; tell who runs it"
+            raise MCPError(code=types.INTERNAL_ERROR, message=words) from None
 
     async def _visit(self, context: Context) -> Visit:
         try:
             return await self._receive(context)
         except WorkbenchError as problem:
-            raise MCPError(code=types.INVALID_REQUEST, message=problem.message) from None
+            raise MCPError(code=types.INVALID_REQUEST, message=for_agents(problem)) from None
 
 
 def shown_tools(families: Families) -> list[Tool[Any]]:

@@ -25,6 +25,8 @@ class Arguments(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
     examples: ClassVar[dict[str, Any]] = {}
     """for fields that are required: what `next` proposes when one is missing"""
+    ignored: ClassVar[dict[str, str]] = {}
+    """what older clients still send: taken and not used, with what is said about it"""
 
 
 A = TypeVar("A", bound=Arguments)
@@ -59,6 +61,7 @@ class Tool(Generic[A]):
 
     async def answer(self, visit: Visit, given: dict[str, Any]) -> Answer:
         """What it says to these arguments."""
+        given = _present(self, given)
         try:
             return await self.run(Call(visit, self, self._checked(given), given))
         except WorkbenchError as problem:
@@ -66,7 +69,9 @@ class Tool(Generic[A]):
 
     def _checked(self, given: dict[str, Any]) -> A:
         try:
-            return self.arguments.model_validate(given)
+            return self.arguments.model_validate(
+                {name: one for name, one in given.items() if name not in self.arguments.ignored}
+            )
         except ValidationError as problem:
             raise InvalidRequest(_words(self, problem), {"argument": _first(problem)}) from None
 
@@ -82,10 +87,21 @@ class Tool(Generic[A]):
         )
 
 
+def _present(tool: Tool[Any], given: dict[str, Any]) -> dict[str, Any]:
+    """Without those that are null: many clients send so what nobody filled in. What is required is still missed."""
+    needed = {one.alias or name for name, one in tool.arguments.model_fields.items() if one.is_required()}
+    return {name: one for name, one in given.items() if one is not None or name in needed}
+
+
+def unused_words(tool: Tool[Any], given: dict[str, Any]) -> str:
+    """What is said about arguments that are taken and not used."""
+    return " ".join(words for name, words in tool.arguments.ignored.items() if name in given)
+
+
 def usable(tool: Tool[Any], given: dict[str, Any]) -> dict[str, Any]:
     """Arguments that will be accepted: those of `given` that can be used, with examples for what is missing."""
     fields = _names(tool)
-    kept = {name: value for name, value in given.items() if name in fields}
+    kept = {name: value for name, value in _present(tool, given).items() if name in fields}
     for name, example in tool.arguments.examples.items():
         kept.setdefault(name, example)
     try:

@@ -56,6 +56,8 @@ class Visit:
     """of sessions that are made on the caller's behalf"""
     on_progress: OnProgress | None = None
     """told while something runs; None if nobody wants to know"""
+    most_answer_bytes: int = 8 << 20
+    """of a whole answer, as the transport carries it; what is over is left out and said"""
     address: str = ""
     """of the server, if it has one: for links"""
     extra: dict[str, str] = field(default_factory=dict)

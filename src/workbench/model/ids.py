@@ -22,6 +22,7 @@ DEFAULT_PROJECT = ProjectId("default")
 
 # BARRIER: ids become file and control-group names; held by tests/unit/model/test_ids.py.
 _SHAPE = re.compile(r"[a-z0-9][a-z0-9_-]{0,47}")
+_PASSING = re.compile(r"mcp-[0-9a-f]{12}")
 
 
 def checked(kind: str, text: str, most: int = 48) -> str:
@@ -55,6 +56,11 @@ def mount_id(text: str) -> MountId:
 def session_id(text: str) -> SessionId:
     """Checked; 40 at most, so that what is named after it still fits."""
     return SessionId(checked("session", text, most=40))
+
+
+def is_passing(session: SessionId) -> bool:
+    """Whether it is a name that clients of MCP are given which name no session themselves."""
+    return _PASSING.fullmatch(session) is not None
 
 
 def kernel_id(text: str) -> KernelId:

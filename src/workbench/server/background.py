@@ -1,4 +1,4 @@
-"""What the server does by itself: it finishes what killed processes left, and has the caretaker look around."""
+"""What the server does by itself: it finishes what killed processes left, has the caretaker look around, and sweeps."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from collections.abc import Awaitable, Callable
 
 from workbench.errors import WorkbenchError
 from workbench.server.door import Door
+from workbench.server.sweeping import sweep
 
 _LOOK_EVERY_S = 15.0
+# What is swept was unused for days.
+_FIRST_SWEEP_S, _SWEEP_EVERY_S = 5.0, 3600.0
 # So that several servers of one store do not look at the same moment.
 _JITTER = 0.2
 
@@ -17,9 +20,22 @@ _JITTER = 0.2
 async def keep_house(door: Door) -> None:
     """Until it is cancelled. A round that fails is told, and the next one comes all the same."""
     await _round(door, _settle, "settle")
+    # Beside it: to delete many takes longer than others are to wait for a look.
+    door.kept.start(_keep_sweeping(door), "sweeping")
     while True:
-        await asyncio.sleep(_LOOK_EVERY_S * random.uniform(1 - _JITTER, 1 + _JITTER))  # noqa: S311
+        await _pause(_LOOK_EVERY_S)
         await _round(door, _look, "look")
+
+
+async def _keep_sweeping(door: Door) -> None:
+    await _pause(_FIRST_SWEEP_S)
+    while True:
+        await _round(door, sweep, "sweep")
+        await _pause(_SWEEP_EVERY_S)
+
+
+async def _pause(seconds: float) -> None:
+    await asyncio.sleep(seconds * random.uniform(1 - _JITTER, 1 + _JITTER))  # noqa: S311
 
 
 async def _settle(door: Door) -> int:

@@ -22,7 +22,13 @@ _MOST_HEAD_BYTES = 64 * 1024
 _HEAD_TIMEOUT_S = 30.0
 # Who was answered in the middle of a body has so long to come to its end.
 _REST_TIMEOUT_S = 5.0
+# Who takes nothing of an answer for so long has gone, or means to have us keep it.
+_TAKES_NOTHING_S, _LOOKS = 60.0, 6
 _MOST_FILES = 65_536
+
+
+class _SeveralHosts(Exception):
+    """In one request."""
 
 
 class Connection(HttpToolsProtocol):
@@ -35,6 +41,7 @@ class Connection(HttpToolsProtocol):
         self._in_head = True
         self._head_bytes = 0
         self._timer: asyncio.TimerHandle | None = None
+        self._sending: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """From now on a request is expected."""
@@ -44,6 +51,8 @@ class Connection(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """As uvicorn's."""
         self._expect(None)
+        if self._sending is not None:
+            self._sending.cancel()
         # It forgets its own timer if the connection broke.
         self._unset_keepalive_if_required()
         super().connection_lost(exc)
@@ -77,6 +86,10 @@ class Connection(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """As uvicorn's."""
+        # BARRIER: a proxy in front of us may look at another one than we do; held by
+        # tests/unit/server/test_connection.py.
+        if sum(name == b"host" for name, _ in self.headers) > 1:
+            raise _SeveralHosts
         self._in_head = False
         self._expect(None)
         super().on_headers_complete()
@@ -90,8 +103,41 @@ class Connection(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         """As uvicorn's, which would take what is left of a body for as long as it comes."""
         super().on_response_complete()
+        self._watch_sending()
         if not self._in_head and not self.transport.is_closing():
             self._expect(_REST_TIMEOUT_S)
+
+    def pause_writing(self) -> None:
+        """As uvicorn's; what waits to be sent is memory of ours."""
+        super().pause_writing()
+        self._watch_sending()
+
+    def resume_writing(self) -> None:
+        """As uvicorn's; the client reads."""
+        super().resume_writing()
+        self._watch_sending(anew=True)
+
+    def _watch_sending(self, *, anew: bool = False) -> None:
+        if self._sending is not None and anew:
+            self._sending.cancel()
+            self._sending = None
+        if self._sending is None:
+            self._look_again(self.transport.get_write_buffer_size(), _LOOKS)
+
+    def _look_again(self, left: int, looks: int) -> None:
+        if left:
+            self._sending = self.loop.call_later(_TAKES_NOTHING_S / _LOOKS, self._look, left, looks)
+
+    def _look(self, before: int, looks: int) -> None:
+        """Nothing is written while it waits: what is left changes if, and only if, the client takes some of it."""
+        self._sending = None
+        left = self.transport.get_write_buffer_size()
+        # BARRIER: answers that nobody reads would fill the server's memory; held by
+        # tests/unit/server/test_connection.py.
+        if left == before and looks == 1:
+            self.transport.abort()
+        else:
+            self._look_again(left, looks - 1 if left == before else _LOOKS)
 
     def _expect(self, seconds: float | None) -> None:
         if self._timer is not None:
@@ -142,7 +188,9 @@ def _head_too_large() -> TooLarge:
 
 
 def _unreadable(problem: httptools.HttpParserError) -> InvalidRequest:
-    if isinstance(problem, httptools.HttpParserInvalidMethodError):
+    if isinstance(problem.__context__, _SeveralHosts):
+        why = "more than one Host"
+    elif isinstance(problem, httptools.HttpParserInvalidMethodError):
         why = "no such method"
     elif isinstance(problem, httptools.HttpParserInvalidURLError):
         why = "a bad address"

@@ -6,16 +6,18 @@ import asyncio
 import re
 import secrets
 import time
+from collections.abc import Callable
 
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from workbench.errors import InternalError, ServerUnavailable, TooLarge, WorkbenchError
-from workbench.server.answers import refusal
 from workbench.server.auth import authenticated
 from workbench.server.door import Door, Note
+from workbench.server.in_flight import InFlight
 from workbench.server.limits import has_body, read_body
+from workbench.server.mcp_refusals import told
 
 # What a proxy or a client may call a request. Anything else would be foreign words in our log.
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -29,6 +31,8 @@ _WITHOUT_BODY = _ASKING | {"DELETE", "TRACE"}
 # What nginx calls a client that left before the answer.
 _CLIENT_LEFT = 499
 
+Hold = Callable[[int], None]
+
 
 class Front:
     """The outermost part of the app."""
@@ -36,6 +40,7 @@ class Front:
     def __init__(self, app: ASGIApp, door: Door) -> None:
         self._app = app
         self._door = door
+        self._in_flight = InFlight()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """As ASGI has it."""
@@ -65,23 +70,29 @@ class Front:
         note: Note = scope["workbench.note"]
         # BARRIER: below this address nobody gets in without a key, and no body is read of who has none; held by
         # tests/server/test_refusals.py.
-        if _GUARDED.match(scope["path"]):
-            note.caller = await authenticated(self._door, headers)
-        elif has_body(headers):
-            note.body_left = True
-            raise TooLarge("nothing at this address takes a body; ask without one", {"most_bytes": "0"})
-        body = await self._body(scope, headers, receive)
+        if not _GUARDED.match(scope["path"]):
+            if has_body(headers):
+                note.body_left = True
+                raise TooLarge("nothing at this address takes a body; ask without one", {"most_bytes": "0"})
+            await self._app(scope, _Replayed(b"", receive), out)
+            return
+        note.caller = await authenticated(self._door, headers)
+        with self._in_flight.one(f"{note.caller.project}/{note.caller.key}") as request:
+            await self._serve(scope, headers, receive, out, request.hold)
+
+    async def _serve(self, scope: Scope, headers: Headers, receive: Receive, out: _Out, hold: Hold) -> None:
+        body = await self._body(scope, headers, receive, hold)
         if body and scope["path"].startswith(_REST):
             # It was checked here. FastAPI gives a body without a type to its reader as it is, and ours reads bytes.
             scope["headers"] = [one for one in scope["headers"] if one[0] != b"content-type"]
         await self._app(scope, _Replayed(body, receive), out)
 
-    async def _body(self, scope: Scope, headers: Headers, receive: Receive) -> bytes:
+    async def _body(self, scope: Scope, headers: Headers, receive: Receive, hold: Hold) -> bytes:
         if scope["method"] in _WITHOUT_BODY:
             return b""
         note: Note = scope["workbench.note"]
         note.body_left = True
-        body = await read_body(headers, receive, self._door.options.max_body_bytes)
+        body = await read_body(headers, receive, self._door.options.max_body_bytes, hold)
         note.body_left = False
         return body
 
@@ -97,7 +108,7 @@ class Front:
             # The headers are gone. An answer that breaks off is at least not read as a whole one.
             raise problem
         headers = {"connection": "close"} if note.body_left else {}
-        await refusal(problem, note.request_id, headers=headers)(scope, receive, out)
+        await told(scope, problem, note.request_id, headers)(scope, receive, out)
 
     def _written_down(self, scope: Scope, note: Note, status: int, seconds: float) -> None:
         route = getattr(scope.get("route"), "path", "") or "unmatched"

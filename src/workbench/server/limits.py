@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Callable
 
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive
 
-from workbench.errors import InvalidRequest, TooLarge, UnsupportedMedia
+from workbench.errors import InvalidRequest, QuotaExceeded, TooLarge, UnsupportedMedia
 
 # A body of the most that we take needs as long on a slow line.
 _BODY_TIMEOUT_S = 60.0
 # A client that still writes does not read; what it sends beyond is thrown away until it has a chance to hear us.
 _OVERRUN_FACTOR, _OVERRUN_S = 8, 5.0
+# What a value costs once it is read, however few bytes it came in: an empty object of 3 takes about so much.
+_VALUE_BYTES = 200
+_MOST_VALUES = 100_000
+# So many cost nothing worth a second look.
+_FEW_VALUES = 1000
+_NOT_STRUCTURE = bytes(set(range(256)) - set(b'{[,"'))
 
 
 def has_body(headers: Headers) -> bool:
@@ -22,13 +29,20 @@ def has_body(headers: Headers) -> bool:
     return headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
 
 
-async def read_body(headers: Headers, receive: Receive, most: int) -> bytes:
-    """The whole body; empty if there is none.
+def _anything_goes(_: int) -> None:
+    """For who counts no bytes."""
+
+
+async def read_body(
+    headers: Headers, receive: Receive, most: int, hold: Callable[[int], None] = _anything_goes
+) -> bytes:
+    """The whole body; empty if there is none. `hold` is told the bytes that it takes up, as they come.
 
     Raises:
-        TooLarge: it has more than `most` bytes.
+        TooLarge: it has more than `most` bytes, or more values than anybody needs.
         UnsupportedMedia: it is not JSON.
         InvalidRequest: it did not come in time.
+        QuotaExceeded: `hold` has no room for it.
     """
     if not has_body(headers):
         return b""
@@ -38,17 +52,46 @@ async def read_body(headers: Headers, receive: Receive, most: int) -> bytes:
         raise _too_large(most)
     try:
         async with asyncio.timeout(_BODY_TIMEOUT_S):
-            body = await _whole(receive, most)
+            body = await _whole(receive, most, hold)
     except TimeoutError:
         raise InvalidRequest(
             f"the body did not arrive within {_BODY_TIMEOUT_S:g} s; send it again, or put large data into a file"
         ) from None
     if body:
         _check_type(headers)
+        hold(values_in(body) * _VALUE_BYTES)
     return body
 
 
-async def _whole(receive: Receive, most: int) -> bytes:
+def values_in(body: bytes) -> int:
+    """How many there are, before any is made: at most one for each beginning of a list or an object, and each comma.
+
+    Raises:
+        TooLarge: too many.
+    """
+    count = _structure(body)
+    # What is in strings makes no values. In UTF-16, which has zeros, other bytes look like the ends of strings.
+    if count > _FEW_VALUES and b"\0" not in body:
+        rest = body.replace(b"\\\\", b"").replace(b'\\"', b"").translate(None, _NOT_STRUCTURE)
+        # A value has a name at most, and both have two quotes.
+        if rest.count(b'"') <= 4 * _MOST_VALUES:
+            count = _structure(b"".join(rest.split(b'"')[::2]))
+    # BARRIER: a few bytes of JSON become a hundred times as many of memory, and all wait while they do; held by
+    # tests/unit/server/test_limits.py and tests/mcp/http/test_limits.py.
+    if count > _MOST_VALUES:
+        raise TooLarge(
+            f"a request may have {_MOST_VALUES:,} values at most, and this has more; send large data as one string, or "
+            "put it into a file under /mnt/files",
+            {"most_values": str(_MOST_VALUES)},
+        )
+    return count
+
+
+def _structure(text: bytes) -> int:
+    return text.count(b"{") + text.count(b"[") + text.count(b",")
+
+
+async def _whole(receive: Receive, most: int, hold: Callable[[int], None]) -> bytes:
     parts, size = [], 0
     while True:
         message = await receive()
@@ -60,6 +103,12 @@ async def _whole(receive: Receive, most: int) -> bytes:
             if message.get("more_body"):
                 await _throw_away(receive, most * _OVERRUN_FACTOR)
             raise _too_large(most)
+        try:
+            hold(len(part))
+        except QuotaExceeded:
+            if message.get("more_body"):
+                await _throw_away(receive, most * _OVERRUN_FACTOR)
+            raise
         parts.append(part)
         if not message.get("more_body"):
             return parts[0] if len(parts) == 1 else b"".join(parts)

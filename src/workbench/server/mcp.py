@@ -10,8 +10,11 @@ from starlette.requests import Request
 from starlette.routing import Match, Route
 from starlette.types import Receive, Scope, Send
 
-from workbench.server.door import Door
+from workbench.errors import WorkbenchError
+from workbench.server.door import Door, Note
 from workbench.server.mcp_arrival import arrived
+from workbench.server.mcp_refusals import told
+from workbench.server.mcp_wires import Outward
 
 if TYPE_CHECKING:
     from workbench.server.mcp_rooms import Rooms
@@ -36,6 +39,17 @@ class McpDoor:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """As ASGI has it."""
+        outward = Outward(send)
+        try:
+            await self._serve(scope, receive, outward)
+        except WorkbenchError as problem:
+            if outward.status:
+                raise
+            note: Note = scope["workbench.note"]
+            note.outcome = problem.code
+            await told(scope, problem, note.request_id)(scope, receive, send)
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         # The parser leaves blanks at the end of values; the protocol compares some of them with the message.
         scope["headers"] = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
         scope["workbench.mcp"] = await arrived(self._door, Request(scope))

@@ -13,6 +13,7 @@ from starlette.requests import Request
 
 from workbench.errors import Denied, InvalidRequest, NotFound
 from workbench.mcp.families import Families, chosen_families
+from workbench.mcp.leftovers import check_may_be_named
 from workbench.model.access import Caller, Scope
 from workbench.model.ids import SessionId, session_id
 from workbench.server.addresses import is_loopback, without_port
@@ -36,6 +37,8 @@ class Arrival:
     connection: str
     """the id that the client was given when it connected; empty if it has none"""
     default_session: SessionId
+    names_default: bool
+    """the caller has chosen it"""
     own_session: SessionId | None
     families: Families
     user: str
@@ -58,6 +61,8 @@ async def arrived(door: Door, request: Request) -> Arrival:
     asked = _asked(request.query_params)
     connection = request.headers.get(CONNECTION_HEADER, "")
     default = _default_session(caller, connection, own, asked.get("session", ""))
+    if "session" in asked:
+        await check_may_be_named(door.service.workbench(caller.project), default)
     # Until a tool says which one it was.
     note.session = own or ""
     return Arrival(
@@ -65,6 +70,7 @@ async def arrived(door: Door, request: Request) -> Arrival:
         caller=caller,
         connection=connection,
         default_session=default,
+        names_default="session" in asked,
         own_session=own,
         families=chosen_families(asked["tools"]) if "tools" in asked else door.options.families,
         user=_user(asked["user"]) if "user" in asked else DEFAULT_USER,
@@ -98,7 +104,9 @@ def _is_ours(host: str, names: frozenset[str]) -> bool:
 
 def _host_of(origin: str) -> str:
     try:
-        return urllib.parse.urlsplit(origin).hostname or ""
+        parts = urllib.parse.urlsplit(origin)
+        # No browser sends a name with it; whoever does means to be taken for what follows.
+        return "" if "@" in parts.netloc else parts.hostname or ""
     except ValueError:
         return ""
 

@@ -8,16 +8,16 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import OrderedDict
-from typing import Any
+from typing import Any, NamedTuple
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from mcp_types import INTERNAL_ERROR
+from mcp_types import INTERNAL_ERROR, INVALID_REQUEST
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.datastructures import Headers
 from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from workbench.errors import MethodNotAllowed, NotFound, Unauthenticated, WorkbenchError
 from workbench.mcp.server import Context, make_server
@@ -26,7 +26,10 @@ from workbench.server.answers import JSON, refusal
 from workbench.server.door import Door
 from workbench.server.mcp_around import Around
 from workbench.server.mcp_arrival import Arrival, could_be_ours
+from workbench.server.mcp_connections import Connections, Noticing, NumberTaken
+from workbench.server.mcp_refusals import told
 from workbench.server.mcp_wires import Held, Inward, Outward
+from workbench.server.sweeping import connection_ended
 
 ARRIVAL = "workbench.mcp"
 # Whoever comes back later does not notice: its connection is made up again from its id.
@@ -36,6 +39,8 @@ _KEY_CHECK_EVERY_S = 5.0
 # When the server is told to leave. What has not ended by then is told so, and goes on in the host.
 _STOP_GRACE_S = 10.0
 _CLOSE_S = 5.0
+# Clients of the official library take no event of a stream that is over 1 MiB; the message around it is small.
+_MOST_ANSWER_BYTES = 900_000
 _VERSION_HEADER = "mcp-protocol-version"
 
 InFlight = tuple[str | None, str, str | int]
@@ -56,6 +61,7 @@ class Rooms:
         )
         self._passing = StreamableHTTPSessionManager(server, stateless=True, max_request_body_size=most)
         self._ended: OrderedDict[tuple[str | None, str], None] = OrderedDict()
+        self._connections = Connections(_IDLE_S)
         self._calls: dict[InFlight, asyncio.Event] = {}
         self._leaving = asyncio.Event()
         """no more time for what still runs"""
@@ -108,6 +114,7 @@ class Rooms:
             own_session=arrival.own_session,
             families=arrival.families,
             user=arrival.user,
+            most_answer_bytes=_MOST_ANSWER_BYTES,
             address=self._door.options.url,
         )
 
@@ -167,7 +174,7 @@ class Rooms:
             return
         outward.shut()
         problem = Unauthenticated("the key was revoked meanwhile, or has expired; use another one")
-        await refusal(problem, scope[ARRIVAL].note.request_id)(scope, inward, outward.last)
+        await told(scope, problem, scope[ARRIVAL].note.request_id)(scope, inward, outward.last)
 
     async def _serve_connection(self, scope: Scope, body: bytes, inward: Inward, outward: Outward) -> None:
         """Of a client that keeps one, or is about to."""
@@ -175,35 +182,73 @@ class Rooms:
         name = (arrival.caller.key, arrival.connection)
         if name in self._ended:
             raise _no_connection("was ended")
-        held = Held(outward, 404, 503)
-        await self._kept.handle_request(scope, inward, held)
-        if held.status == 503:
-            await self._serve_none(scope, inward, outward)
-        is_unknown = held.status == 404
+        key, most = arrival.caller.key or "", self._most(arrival)
+        if not arrival.connection and self._connections.is_full(key, most):
+            await self._serve_none(scope, inward, outward, f"this key has {most}")
+            return
+        said = _said(body)
+        try:
+            status = await self._ask(scope, key, said.number, inward, outward)
+        except NumberTaken:
+            await self._serve_twice(scope, inward, outward)
+            return
+        if status == 503:
+            await self._serve_none(scope, inward, outward, f"the server has {self._door.options.mcp_connections}")
+        # BARRIER: one key would take the connections of all; held by tests/unit/server/test_mcp.py.
+        for surplus in self._connections.surplus(key, most):
+            await self._end(scope, key, surplus)
+        is_unknown = status == 404
+        if is_unknown or (outward.status == 200 and scope["method"] == "DELETE"):
+            self._connections.closed((key, arrival.connection))
         if is_unknown and not could_be_ours(arrival.connection):
             raise _no_connection("is none of this server's")
         if scope["method"] == "DELETE" and (is_unknown or outward.status == 200):
             self._forget(name)
+            self._door.kept.start(connection_ended(self._door, arrival), "a session whose client has left")
         if is_unknown:
-            await self._serve_again(scope, body, inward, outward)
+            await self._serve_again(scope, body, said, inward, outward)
 
-    async def _serve_none(self, scope: Scope, inward: Inward, outward: Outward) -> None:
+    async def _ask(self, scope: Scope, key: str, number: str | int | None, inward: Inward, outward: Outward) -> int:
+        """The library, which says 404 or 503 to us alone."""
+        connection = scope[ARRIVAL].connection
+        held = Held(outward, 404, 503)
+        send = held if connection else Noticing(held, lambda made: self._connections.opened((key, made)))
+        with self._connections.use((key, connection), listens=scope["method"] == "GET", number=number) as use:
+            await self._kept.handle_request(scope, inward, send)
+            use.answered = outward.ended
+        return held.status
+
+    def _most(self, arrival: Arrival) -> int:
+        options = self._door.options
+        return options.mcp_connections_of_key if arrival.caller.session is None else options.mcp_connections_of_token
+
+    async def _end(self, scope: Scope, key: str, connection: str) -> None:
+        """One of the caller's own, as if its client had; but that one may go on with it."""
+        self._connections.closed((key, connection))
+        ending = {**scope, "method": "DELETE", "headers": [(b"mcp-session-id", connection.encode())]}
+        await self._kept.handle_request(ending, Inward(b"", _nothing, over=asyncio.Event(), deaf=True), _unheard)
+
+    async def _serve_none(self, scope: Scope, inward: Inward, outward: Outward, full: str) -> None:
         """For one too many; in the words of the protocol, which is what clients show."""
         words = (
-            f"the server has {self._door.options.mcp_connections} connections of MCP clients, and takes no more: close "
-            f"those that you do not need, or come again; one that is not used ends after {_IDLE_S / 60:g} minutes"
+            f"{full} connections of MCP clients, and there can be no more: close those that you do not need, or come "
+            f"again; one that is not used ends after {_IDLE_S / 60:g} minutes"
         )
-        error = {"code": INTERNAL_ERROR, "message": words}
         scope[ARRIVAL].note.outcome = "too_many_connections"
-        told = json.dumps({"jsonrpc": "2.0", "id": None, "error": error})
-        await Response(told, 503, {"retry-after": "30"}, media_type=JSON)(scope, inward, outward)
+        answer = _words(503, INTERNAL_ERROR, words, {"retry-after": "30"})
+        await answer(scope, inward, outward)
+
+    async def _serve_twice(self, scope: Scope, inward: Inward, outward: Outward) -> None:
+        scope[ARRIVAL].note.outcome = "number_taken"
+        words = "a message with this id has no answer yet, or none that was taken; give each message an id of its own"
+        await _words(400, INVALID_REQUEST, words)(scope, inward, outward)
 
     def _forget(self, name: tuple[str | None, str]) -> None:
         self._ended[name] = None
         if len(self._ended) > _MOST_ENDED:
             self._ended.popitem(last=False)
 
-    async def _serve_again(self, scope: Scope, body: bytes, inward: Inward, outward: Outward) -> None:
+    async def _serve_again(self, scope: Scope, body: bytes, said: _Said, inward: Inward, outward: Outward) -> None:
         """For a client whose connection this server does not know: it was made before the server was started anew, or
         was not used for long. All that counts is in the request: the id, by which its session is found.
         """
@@ -214,25 +259,26 @@ class Rooms:
         if scope["method"] != "POST":
             error = MethodNotAllowed("nothing is sent here unasked; go on with POST", {"allow": "POST, DELETE"})
             arrival.note.outcome = error.code
-            told = refusal(error, arrival.note.request_id, headers={"allow": "POST, DELETE"})
-            await told(scope, inward, outward)
+            answer = refusal(error, arrival.note.request_id, headers={"allow": "POST, DELETE"})
+            await answer(scope, inward, outward)
             return
-        message = _read(body)
-        if (called_off := _called_off(message)) is not None:
-            if (call := self._calls.get((arrival.caller.key, arrival.connection, called_off))) is not None:
+        if said.called_off is not None:
+            if (call := self._calls.get((arrival.caller.key, arrival.connection, said.called_off))) is not None:
                 call.set()
             await Response(status_code=202)(scope, inward, outward)
-            return
-        await self._serve_call(scope, body, message.get("id"), outward)
+        elif (arrival.caller.key, arrival.connection, said.number) in self._calls:
+            await self._serve_twice(scope, inward, outward)
+        else:
+            await self._serve_call(scope, body, said.number, outward)
 
-    async def _serve_call(self, scope: Scope, body: bytes, number: Any, outward: Outward) -> None:
+    async def _serve_call(self, scope: Scope, body: bytes, number: str | int | None, outward: Outward) -> None:
         """One message, in a connection of its own that ends with the answer.
 
         The end of such a connection calls the call off, and a client that is gone has not done so: it is not told.
         """
         arrival: Arrival = scope[ARRIVAL]
         called_off = asyncio.Event()
-        name = (arrival.caller.key, arrival.connection, number) if isinstance(number, str | int) else None
+        name = None if number is None else (arrival.caller.key, arrival.connection, number)
         if name is not None:
             self._calls[name] = called_off
         try:
@@ -253,21 +299,42 @@ def _no_connection(why: str) -> NotFound:
     return NotFound(f"this connection {why}; begin a new one with `initialize`, without Mcp-Session-Id")
 
 
-def _read(body: bytes) -> dict[str, Any]:
-    """A message, or nothing if it is none, which the library will say."""
+class _Said(NamedTuple):
+    """All that is kept of a message here: the whole of it is many times as large as its bytes."""
+
+    number: str | int | None
+    """of one that wants an answer"""
+    called_off: str | int | None
+    """the number of the one that it calls off"""
+
+
+def _said(body: bytes) -> _Said:
+    """Of a message; nothing if it is none, which the library will say."""
     try:
-        told = json.loads(body)
+        message = json.loads(body)
     except (ValueError, RecursionError):
-        return {}
-    return told if isinstance(told, dict) else {}
+        return _Said(None, None)
+    if not isinstance(message, dict) or "method" not in message:
+        return _Said(None, None)
+    called_off = None
+    if message["method"] == "notifications/cancelled":
+        params = message.get("params")
+        called_off = params.get("requestId") if isinstance(params, dict) else None
+    return _Said(_number(message.get("id")), _number(called_off))
 
 
-def _called_off(message: dict[str, Any]) -> str | int | None:
-    if message.get("method") != "notifications/cancelled":
-        return None
-    params = message.get("params")
-    number = params.get("requestId") if isinstance(params, dict) else None
-    return number if isinstance(number, str | int) else None
+def _number(value: Any) -> str | int | None:
+    # True is a number to Python, and the same one as 1.
+    return value if isinstance(value, str | int) and not isinstance(value, bool) else None
+
+
+def _words(status: int, code: int, words: str, headers: dict[str, str] | None = None) -> Response:
+    message = {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": words}}
+    return Response(json.dumps(message), status, headers, media_type=JSON)
+
+
+async def _unheard(_: Message) -> None:
+    """Nobody waits for this answer."""
 
 
 async def _nothing() -> Any:

@@ -73,6 +73,11 @@ class Outward:
             self._ended = not message.get("more_body", False)
         await self._send(message)
 
+    @property
+    def ended(self) -> bool:
+        """Whether the answer is whole."""
+        return self._ended
+
     def shut(self) -> None:
         """From now on nothing gets out."""
         self._shut = True

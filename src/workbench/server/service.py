@@ -52,4 +52,8 @@ class ServerOptions:
     """hosts by which MCP clients may ask for it, beside this machine's own; None if by any"""
     mcp_connections: int = 1000
     """of MCP clients that keep one, at once; each costs about 40 KB"""
+    mcp_connections_of_key: int = 100
+    """of those, with one key"""
+    mcp_connections_of_token: int = 5
+    """of those, with the token of a session"""
     log: Log = field(default_factory=Log)

@@ -6,9 +6,11 @@ import secrets
 import threading
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import httpx2
 import pytest
+from mcp.shared.exceptions import MCPError
 from tests.host.support import eventually
 from tests.mcp.http.talking import (
     ACCEPT,
@@ -45,9 +47,22 @@ def session(http: httpx2.Client) -> Iterator[str]:
     assert http.delete(f"/v1/sessions/{name}").status_code in {204, 404}
 
 
+def _message_of(answer: httpx2.Response) -> dict[str, Any]:
+    """The problem inside a message of the protocol, which is what clients show."""
+    told = answer.json()
+    assert (set(told), told["jsonrpc"], told["id"]) == ({"jsonrpc", "id", "error"}, "2.0", None)
+    assert set(told["error"]) == {"code", "message", "data"}
+    problem: dict[str, Any] = told["error"]["data"]
+    assert set(problem) == {"code", "message", "context", "retryable", "request_id"}
+    assert told["error"]["message"] == problem["message"]
+    assert answer.headers["x-request-id"] == problem["request_id"]
+    assert answer.headers["content-type"] == "application/json"
+    return problem
+
+
 def _refused(answer: httpx2.Response, status: int, code: str, *words: str) -> None:
     assert answer.status_code == status, answer.text
-    problem = problem_of(answer)
+    problem = _message_of(answer) if answer.request.method == "POST" else problem_of(answer)
     assert problem["code"] == code
     for word in words:
         assert word in problem["message"]
@@ -61,10 +76,40 @@ def test_without_a_good_key_nobody_gets_in_and_the_way_is_told(
     with server.client("") as stranger:
         for method in ("POST", "GET", "DELETE"):
             answer = stranger.request(method, path, headers={**ACCEPT, **headers})
-            _refused(answer, 401, "unauthenticated", "key")
+            if method == "POST" and path.endswith("/else"):
+                assert problem_of(answer)["code"] == "unauthenticated"
+            else:
+                _refused(answer, 401, "unauthenticated", "key")
             assert answer.headers["www-authenticate"].startswith("Bearer")
     if not headers:
         assert "workbench keys create" in answer.text
+
+
+@pytest.mark.parametrize(
+    ("path", "key", "words"),
+    [
+        ("/mcp", "wbk_x_y", "key"),
+        ("/tool_router/nobody/mcp", "", "no session 'nobody'"),
+        ("/mcp?tools=everything", "", "no such family of tools: 'everything'"),
+        ("/mcp?session=No Name", "", "No Name"),
+    ],
+)
+async def test_a_client_shows_why_it_is_refused(server: Running, mode: str, path: str, key: str, words: str) -> None:
+    with pytest.raises(BaseException) as raised:  # noqa: PT011  (it depends on the era, and may be a group)
+        async with client_at(server.url + path, key or server.key, mode) as client:
+            await client.list_tools()
+    assert words in _words_of(raised.value)
+
+
+def _words_of(problem: BaseException) -> str:
+    several = problem.exceptions if isinstance(problem, BaseExceptionGroup) else ()
+    return " ".join([str(problem), *map(_words_of, several)])
+
+
+async def test_a_client_shows_that_its_message_is_too_large(server: Running, mode: str) -> None:
+    async with client_at(f"{server.url}/mcp", server.key, mode) as client:
+        with pytest.raises(MCPError, match="WORKBENCH_MAX_BODY_MIB"):
+            await client.call_tool(TOOL, {"code_to_execute": "#" * (1024 * 1024)})
 
 
 def test_a_key_is_taken_from_either_header(server: Running) -> None:

@@ -15,7 +15,9 @@ from mcp_types import ImageContent, TextContent
 from tests.host.support import eventually
 from tests.mcp.http.conftest import Connect
 from tests.mcp.http.talking import BASH, NEWER, OLDER, TOOL, Raw, data_of, run, structured_in, told_in
-from tests.server.running import Running
+from tests.server.running import Running, make_key
+
+from workbench.model.access import Scope
 
 PICTURE = (
     "import base64\nfrom IPython.display import Image, display\n"
@@ -49,6 +51,29 @@ async def test_variables_live_on_and_answers_are_text_structure_and_images(conne
     assert base64.b64decode(picture.data).startswith(b"\x89PNG")
     assert answer.meta is not None
     assert answer.meta["open-workbench/receipt"]["epoch"] == 1
+
+
+LARGE = {
+    "one": "import os\ndisplay(Image(data=b'\\x89PNG\\r\\n\\x1a\\n' + os.urandom(1_000_000), format='png'))",
+    "many": "import os\nfor _ in range(20): "
+    "display(Image(data=b'\\x89PNG\\r\\n\\x1a\\n' + os.urandom(60_000), format='png'))",
+    "escapes": "class Long:\n    def __repr__(self): return '\\x01' * 50_000\n"
+    "import sys; print('\\x01' * 50_000); sys.stderr.write('\\x01' * 50_000); Long()",
+}
+
+
+@pytest.mark.parametrize("code", LARGE.values(), ids=LARGE)
+@pytest.mark.parametrize("tool", [TOOL, "execute_code"])
+async def test_an_answer_arrives_however_large_it_would_be(connect: Connect, code: str, tool: str) -> None:
+    async with connect("/mcp?tools=workbench,sandbox") as client:
+        arguments = {"code_to_execute": f"from IPython.display import Image, display\n{code}"}
+        if tool != TOOL:
+            made = (await client.call_tool("create_session", {})).structured_content or {}
+            arguments = {"session_id": made["session_id"], "code": arguments["code_to_execute"]}
+        answer = await client.call_tool(tool, arguments)
+    assert answer.is_error is False
+    assert len(answer.model_dump_json().encode()) < 1024 * 1024
+    assert "left out" in str(answer.structured_content)
 
 
 async def test_progress_is_told_while_a_cell_runs(connect: Connect) -> None:
@@ -131,6 +156,31 @@ async def test_the_user_of_sessions_that_are_made_is_the_one_named(connect: Conn
     assert ("session.create", name) in [(one["action"], one["session"]) for one in entries]
 
 
+async def test_a_default_session_whose_name_is_another_projects_ends_in_words_and_not_in_a_circle(
+    connect: Connect, server: Running, http: httpx2.Client
+) -> None:
+    name = f"x-{secrets.token_hex(4)}"
+    http.post("/v1/sessions", json={"id": name}).raise_for_status()
+    project = f"p-{secrets.token_hex(4)}"
+    other = (await asyncio.to_thread(make_key, server.settings, Scope.SESSIONS, project=project)).presented
+    for tools in ("workbench", "workbench,kernel", "workbench,sandbox"):
+        async with connect(f"/mcp?session={name}&tools={tools}", key=other) as client:
+            said = (await run(client, "1")).structured_content or {}
+            assert "is not free on this server" in said["error"]
+            assert "`?session=`" in said["error"]
+            if tools == "workbench":
+                assert "next" not in said
+                continue
+            step = said["next"]
+            assert step["tool"] in ("list_variables", "create_session")
+            assert (await client.call_tool(step["tool"], step["arguments"])).is_error is False
+    # The last one has made a session, and whoever comes next is told of it.
+    async with connect(f"/mcp?session={name}", key=other) as client:
+        said = (await run(client, "1")).structured_content or {}
+        again = await client.call_tool(said["next"]["tool"], said["next"]["arguments"])
+        assert data_of(again)["results"] == "1"
+
+
 async def test_on_a_sessions_own_address_the_word_for_it_is_only_told_back(
     connect: Connect, http: httpx2.Client
 ) -> None:
@@ -200,6 +250,7 @@ def test_a_connection_that_was_ended_is_not_found_any_more(http: httpx2.Client) 
     assert http.delete("/mcp", headers=raw.headers()).status_code == 200
     for answer in (raw.ask("tools/list"), raw.call("1"), http.get("/mcp", headers=raw.headers())):
         assert answer.status_code == 404
+        assert answer.headers["content-type"] == "application/json"
         assert "initialize" in answer.json()["error"]["message"]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 from collections.abc import Callable
 from dataclasses import replace
@@ -106,6 +107,43 @@ async def test_a_command_that_takes_too_long_is_an_error_that_can_be_tried_again
     assert gone_reason(told.value) is None
 
 
+async def test_one_that_is_called_off_ends_before_what_is_left_of_it_is_removed(world: World) -> None:
+    run, begun = world.host.run_command, asyncio.Event()
+
+    async def slow(order: CommandOrder) -> CommandResult | None:
+        end = await run(order)
+        if "base64 -d" in order.command.command:
+            begun.set()
+            await asyncio.Event().wait()
+        return end
+
+    world.host.run_command = slow  # type: ignore[method-assign]
+    writing = asyncio.create_task(world.bench().write_file(WRITE))
+    await begun.wait()
+    world.host.asked.clear()
+    writing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await writing
+    steps = [one for one in world.host.asked if one in ("interrupt command", "wait command", "forget", "command")]
+    assert steps == ["interrupt command", "wait command", "forget", "command", "forget"]
+    assert "rm -f" in world.host.ran[-1][1]
+
+
+async def test_many_slow_steps_end_in_bounded_time(world: World) -> None:
+    whole = base64.b64encode(b"a" * 29_250).decode()
+    answering(
+        world,
+        lambda _, end: replace(
+            end,
+            stdout=Text(text=f"regular file|0|1:2:3\n{whole}"),
+            receipt=replace(end.receipt, wall_s=25.0),
+        ),
+    )
+    with pytest.raises(SandboxUnavailable, match="too slow"):
+        await world.bench().read_file(READ)
+    assert len(world.host.ran) < 10
+
+
 @pytest.mark.parametrize(
     ("stderr", "error", "words"),
     [
@@ -137,6 +175,8 @@ async def test_a_file_in_several_parts_is_read_as_one(world: World) -> None:
         ([""], InvalidRequest),
         (["regular file"], InvalidRequest),
         (["regular file|-1|1:2:3\nYQ=="], InvalidRequest),
+        (["regular file|" + "9" * 5000 + "|1:2:3\nYQ=="], InvalidRequest),
+        (["regular file|\u0661|1:2:3\nYQ=="], InvalidRequest),
         (["regular file|1|1:2:3\n%%%"], InvalidRequest),
         (["regular file|1|1:2:3\nYWI="], Conflict),
         (["regular file|9999999999|1:2:3\nYQ=="], InvalidRequest),

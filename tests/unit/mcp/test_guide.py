@@ -107,14 +107,18 @@ def every_result() -> Iterator[CellResult | CommandResult]:
 def test_what_began_and_failed_names_a_tool_that_is_visible_with_arguments_that_it_takes() -> None:
     for caller, tool in every_caller():
         for result in every_result():
-            step = guide.after_result(caller, tool, "gate" if caller.own_session else "some-session", result)
-            assert step is not None
-            assert_callable(caller, step)
+            for sent in ("", making_room.MAKE_ROOM):
+                session = "gate" if caller.own_session else "some-session"
+                step = guide.after_result(caller, tool, session, result, sent)
+                assert step is not None
+                assert_callable(caller, step)
+        assert_callable(caller, guide.after_deletion(caller, tool))
 
 
 def test_what_was_refused_names_a_tool_that_is_visible_with_arguments_that_it_takes() -> None:
     problems: list[WorkbenchError] = [kind("words") for kind in leaves()]
     problems += [QuotaExceeded("words", {"limit": Limit.PROCESSES}), Conflict("words", {guide.INSTEAD: "heir"})]
+    problems += [Conflict("words", {guide.TAKEN: "yes"}), Conflict("words", {guide.TAKEN: "yes", guide.INSTEAD: "one"})]
     for caller, tool in every_caller():
         for problem in problems:
             for given in ({}, {"session_id": ""}, {"session_id": 7, "nonsense": 1}, {**tool.arguments.examples}):
@@ -145,7 +149,7 @@ def test_files_that_outgrow_their_cap_are_looked_at_and_not_moved_to_where_there
     ended = command("", Outcome.LOST, "the sandbox ended: disk full: /mnt/files holds 11 of 10 bytes.")
     written = command("cp: error writing '/mnt/files/x': No space left on device")
     for result in (ended, written, command(making_room.FILES_FULL)):
-        step = guide.after_result(caller, tool, "s", result)
+        step = guide.after_result(caller, tool, "s", result, making_room.MAKE_ROOM)
         assert step is not None
         assert step.arguments["command"] == making_room.WHAT_FILLS_FILES
 
@@ -157,6 +161,52 @@ def test_an_unknown_session_is_the_same_call_without_it_and_a_long_one_is_not_sa
     assert step == Next(tool=tool.name, arguments={"code_to_execute": "1"})
     long = guide.after_refusal(caller, tool, {**given, "code_to_execute": "#" * 5000}, NotFound("no"))
     assert long == Next(tool=tool.name, arguments={"code_to_execute": "%whos"})
+
+
+def test_what_some_file_or_page_says_is_not_taken_for_our_own_words() -> None:
+    caller = visit(Family.WORKBENCH)
+    raised = cell(Outcome.RAISED, f"ValueError: {making_room.STILL_OPEN} /home/user/x")
+    look = guide.after_result(caller, tool_named(guide.WORKBENCH_TOOL), "s", raised, "read_a_page()")
+    assert look is not None
+    assert look.arguments["code_to_execute"] == "%whos"
+    said = command(f"{making_room.STILL_OPEN} /home/user/x")
+    tool = tool_named(guide.BASH_TOOL)
+    for sent, expected in (("cat page", "%whos"), (making_room.MAKE_ROOM, making_room.CLOSE_FILES)):
+        step = guide.after_result(caller, tool, "s", said, sent)
+        assert step is not None
+        assert step.arguments["code_to_execute"] == expected
+
+
+def test_arguments_that_cannot_be_used_are_not_said_again_at_length() -> None:
+    for caller, tool in every_caller():
+        long = dict.fromkeys(tool.arguments.examples, "x" * 200000)
+        named = caller.own_session or "s"
+        step = guide.after_refusal(caller, tool, {**long, "session_id": named, "nonsense": 1}, InvalidRequest("no"))
+        assert len(str(step.arguments)) < 5000
+        assert_callable(caller, step)
+
+
+def test_a_session_that_is_busy_with_something_else_is_asked_again_and_no_other() -> None:
+    caller, tool = visit(Family.WORKBENCH, Family.KERNEL), tool_named(guide.WORKBENCH_TOOL)
+    given = {"session_id": "branch", "code_to_execute": "1"}
+    step = guide.after_refusal(caller, tool, given, Conflict("is being branched; ask again"))
+    assert step == Next(tool=tool.name, arguments=given)
+    instead = guide.after_refusal(caller, tool, given, Conflict("deleted", {guide.INSTEAD: "heir"}))
+    assert instead.arguments["session_id"] == "heir"
+
+
+def test_a_name_that_is_not_free_leads_to_a_session_that_is_there_or_can_be_made() -> None:
+    taken = Conflict("not free", {guide.TAKEN: "yes"})
+    tool, given = tool_named(guide.WORKBENCH_TOOL), {"code_to_execute": "1"}
+    with_others = guide.after_refusal(visit(Family.WORKBENCH, Family.SANDBOX), tool, given, taken)
+    assert with_others == Next(tool=guide.CREATE_SESSION, arguments={})
+    with_kernel = guide.after_refusal(visit(Family.WORKBENCH, Family.KERNEL), tool, given, taken)
+    assert with_kernel == Next(tool=guide.VARIABLES, arguments={})
+    assert guide.is_stuck(visit(Family.WORKBENCH), taken)
+    living = Conflict("not free", {guide.TAKEN: "yes", guide.INSTEAD: "mine"})
+    assert not guide.is_stuck(visit(Family.WORKBENCH), living)
+    step = guide.after_refusal(visit(Family.WORKBENCH), tool, given, living)
+    assert step == Next(tool=tool.name, arguments={**given, "session_id": "mine"})
 
 
 def test_what_may_have_run_is_not_proposed_again() -> None:

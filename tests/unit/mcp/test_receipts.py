@@ -36,6 +36,17 @@ def test_many_names_and_long_ones_are_cut() -> None:
     assert len(words) < 250
 
 
+def test_names_that_the_receipt_does_not_list_are_counted() -> None:
+    receipt = Receipt(epoch=1, added=tuple(f"n{n}" for n in range(40)), more_names=4960)
+    words = receipts.in_words(cell(receipt), "s")
+    assert "n11 and 28 more. 4,960 more names changed." in words
+
+
+def test_a_deleted_session_is_nothing_to_go_on_in() -> None:
+    words = receipts.in_words(cell(Receipt(epoch=1), Outcome.LOST, "why"), "s", is_deleted=True)
+    assert words == "Session 's' is deleted: there is nothing in it to go on with."
+
+
 @pytest.mark.parametrize("outcome", [Outcome.OK, Outcome.RAISED])
 def test_a_loss_before_this_call_is_told_with_its_reason(outcome: Outcome) -> None:
     receipt = Receipt(epoch=2, state=MemoryState.LOST, reason="the machine was restarted")

@@ -5,8 +5,11 @@ from __future__ import annotations
 import pytest
 
 from workbench.errors import HostUnavailable, NotFound
-from workbench.mcp.wording import for_agents, without_commands
+from workbench.host.cells.words import Place, command_explanation, explanation
+from workbench.mcp.wording import explained, for_agents, without_commands
+from workbench.model.execution import Outcome
 from workbench.model.ids import SessionId
+from workbench.model.process import ProcessExit
 from workbench.storage import wording
 
 SAID = {
@@ -30,6 +33,18 @@ SAID = {
 @pytest.mark.parametrize(("text", "expected"), SAID.values(), ids=SAID)
 def test_what_only_a_person_on_the_host_can_do_is_left_out(text: str, expected: str) -> None:
     assert without_commands(text) == expected
+
+
+def test_only_who_can_ask_for_a_longer_limit_is_told_to() -> None:
+    place = Place(files_kept=True, has_start_up=False, most_s=3600)
+    ended = ProcessExit(code=124, signal=None)
+    for words in (
+        explanation(Outcome.TIMED_OUT, 30, "", place, None),
+        command_explanation(Outcome.TIMED_OUT, 30, ended, place),
+    ):
+        assert "(up to 3600 s)" in words
+        assert explained(words).endswith(" Do it in smaller steps or in the background.")
+        assert explained(words, 300).endswith(" in the background, or ask for a longer limit (up to 300 s).")
 
 
 def test_the_stores_own_words_keep_their_sense() -> None:

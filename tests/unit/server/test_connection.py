@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 import uvicorn
+from starlette.types import Receive, Scope, Send
 from tests.unit.server.stand_in import StandInService
 
 from workbench.server import connection
@@ -88,3 +89,78 @@ async def test_the_limit_of_open_files_is_raised_and_never_lowered() -> None:
         assert resource.getrlimit(resource.RLIMIT_NOFILE) == raised
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+async def test_a_request_with_two_hosts_is_refused() -> None:
+    async with connected() as (reader, writer), asyncio.timeout(10):
+        writer.write(b"POST /mcp HTTP/1.1\r\nhost: x\r\nHost: y\r\ncontent-length: 2\r\n\r\n{}")
+        got = await reader.read()
+    assert got.startswith(b"HTTP/1.1 400 ")
+    assert got.count(b"HTTP/1.1 ") == 1
+    assert b"more than one Host" in got
+
+
+ANSWER = 32 * 1024 * 1024
+
+
+class _Answering:
+    """An app with one large answer, whole or in pieces."""
+
+    def __init__(self, pieces: int) -> None:
+        self.pieces = pieces
+        app = make_app(StandInService(), ServerOptions(log=Log("error", lambda _: None)))
+        self.state = app.state
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        del receive
+        assert scope["type"] == "http"
+        length = (b"content-length", str(ANSWER).encode())
+        await send({"type": "http.response.start", "status": 200, "headers": [length]})
+        for left in reversed(range(self.pieces)):
+            await send({"type": "http.response.body", "body": bytes(ANSWER // self.pieces), "more_body": left > 0})
+
+
+@contextlib.asynccontextmanager
+async def asked_for_much(pieces: int) -> AsyncIterator[tuple[socket.socket, uvicorn.Server]]:
+    config = uvicorn.Config(
+        _Answering(pieces), http=Connection, ws="none", lifespan="off", log_config=None, access_log=False
+    )
+    server = uvicorn.Server(config)
+    server.capture_signals = contextlib.nullcontext  # type: ignore[assignment, method-assign]
+    with socket.create_server(("127.0.0.1", 0)) as listening, socket.socket() as client:
+        task = asyncio.create_task(server.serve(sockets=[listening]))
+        try:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            client.setblocking(False)
+            loop = asyncio.get_running_loop()
+            await loop.sock_connect(client, listening.getsockname())
+            await loop.sock_sendall(client, b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
+            yield client, server
+        finally:
+            client.close()
+            server.should_exit = True
+            await task
+
+
+@pytest.mark.parametrize("pieces", [1, 32])
+async def test_who_takes_nothing_of_an_answer_is_left(monkeypatch: pytest.MonkeyPatch, pieces: int) -> None:
+    monkeypatch.setattr(connection, "_TAKES_NOTHING_S", 0.6)
+    async with asked_for_much(pieces) as (_, server), asyncio.timeout(10):
+        while not server.server_state.connections:
+            await asyncio.sleep(0.01)
+        while server.server_state.connections:
+            await asyncio.sleep(0.05)
+
+
+@pytest.mark.parametrize("pieces", [1, 32])
+async def test_who_reads_slowly_gets_all_of_it(monkeypatch: pytest.MonkeyPatch, pieces: int) -> None:
+    monkeypatch.setattr(connection, "_TAKES_NOTHING_S", 0.6)
+    loop = asyncio.get_running_loop()
+    async with asked_for_much(pieces) as (client, _), asyncio.timeout(30):
+        got, began = 0, loop.time()
+        while got < ANSWER:
+            piece = await loop.sock_recv(client, 1024 * 1024)
+            assert piece, got
+            got += len(piece)
+            if loop.time() - began < 2:
+                await asyncio.sleep(0.0005)

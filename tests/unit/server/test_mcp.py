@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from starlette.datastructures import Headers
 from starlette.types import Message
-from tests.unit.server.stand_in import asked
+from tests.unit.server.stand_in import Asked, StandInService, asked
 
 from workbench.errors import Denied
+from workbench.model.access import Caller
+from workbench.model.ids import KeyId, ProjectId, SessionId
 from workbench.server.mcp_arrival import check_names, could_be_ours
+from workbench.server.mcp_connections import Connections, NumberTaken
 from workbench.server.mcp_wires import Held, Inward, Outward
 from workbench.server.serve import own_names
 from workbench.settings import Settings
@@ -70,6 +75,131 @@ async def test_one_connection_too_many_is_told_so_and_fits_when_another_ends() -
         assert ended.status_code == 200
         assert (await here.client.post("/mcp", json=INITIALIZE, headers=headers)).status_code == 200
         assert [one["outcome"] for one in here.events() if one.get("status") == 503] == ["too_many_connections"]
+
+
+ACCEPT = {"accept": "application/json, text/event-stream"}
+PING = {"jsonrpc": "2.0", "id": 5, "method": "ping"}
+TOKEN = Caller(project=ProjectId("p"), key=KeyId("token"), session=SessionId("mine"))
+
+
+async def test_one_key_has_so_many_connections_and_its_longest_unused_end_without_being_missed() -> None:
+    async with asked(mcp_connections=9, mcp_connections_of_key=2) as here:
+        known = [await here.client.post("/mcp", json=INITIALIZE, headers=ACCEPT) for _ in range(20)]
+        assert {answer.status_code for answer in known} == {200}
+        assert await _kept(here) == 2
+        for answer in (known[0], known[-1]):
+            headers = {**ACCEPT, "mcp-session-id": answer.headers["mcp-session-id"]}
+            assert (await here.client.post("/mcp", json=PING, headers=headers)).status_code == 200
+        together = await asyncio.gather(*(here.client.post("/mcp", json=INITIALIZE, headers=ACCEPT) for _ in range(5)))
+        assert {answer.status_code for answer in together} == {200}
+        assert await _kept(here) == 2
+
+
+async def test_the_token_of_a_session_has_fewer() -> None:
+    async with asked(StandInService(TOKEN), mcp_connections_of_token=3) as here:
+        for _ in range(5):
+            assert (await here.client.post("/mcp", json=INITIALIZE, headers=ACCEPT)).status_code == 200
+        assert await _kept(here) == 3
+
+
+async def _kept(here: Asked) -> int:
+    """How many the library has."""
+    rooms: Any = await here.app.state.mcp._rooms()
+    return len(rooms._kept._server_instances)
+
+
+def test_a_key_whose_connections_are_all_in_use_gets_no_more_and_none_of_them_ends() -> None:
+    known = Connections(idle_s=10)
+    for connection in "ab":
+        known.opened(("k", connection))
+    with known.use(("k", "a"), listens=False, number=1), known.use(("k", "b"), listens=True, number=None):
+        assert not known.is_full("k", 2)
+        assert known.is_full("k", 1)
+        # Who only listens can do without.
+        assert known.surplus("k", 1) == ["b"]
+        assert known.surplus("k", 0) == ["b"]
+    assert known.surplus("k", 2) == []
+    assert not known.is_full("other", 1)
+
+
+def test_what_runs_for_a_client_that_is_gone_ends_last() -> None:
+    known = Connections(idle_s=10)
+    for connection in "ab":
+        known.opened(("k", connection))
+    with known.use(("k", "a"), listens=False, number=1) as use:
+        use.answered = False
+    with known.use(("k", "b"), listens=False, number=1):
+        pass
+    assert known.surplus("k", 1) == ["b"]
+
+
+def test_what_the_library_has_ended_for_being_unused_is_not_counted() -> None:
+    moment = 0.0
+    known = Connections(idle_s=10, now=lambda: moment)
+    for connection in "abc":
+        known.opened(("k", connection))
+    with known.use(("k", "b"), listens=True, number=None):
+        moment = 11.0
+        known.opened(("other", "d"))
+        assert known.surplus("k", 0) == ["b"]
+        known.closed(("k", "b"))
+    assert known.surplus("k", 0) == []
+
+
+@pytest.mark.parametrize("second", [7, "7"])
+def test_a_number_is_one_message_s_until_it_has_its_answer(second: str | int) -> None:
+    known = Connections(idle_s=10)
+    known.opened(("k", "a"))
+    known.opened(("k", "b"))
+    with known.use(("k", "a"), listens=False, number=7) as use:
+        with pytest.raises(NumberTaken), known.use(("k", "a"), listens=False, number=second):
+            pass
+        with known.use(("k", "a"), listens=False, number=8), known.use(("k", "b"), listens=False, number=7):
+            pass
+        use.answered = False
+    with pytest.raises(NumberTaken), known.use(("k", "a"), listens=False, number=second):
+        pass
+    with known.use(("k", "b"), listens=False, number=second):
+        pass
+
+
+def test_numbers_without_answers_are_kept_within_bounds() -> None:
+    known = Connections(idle_s=10)
+    known.opened(("k", "a"))
+    for number in range(3000):
+        with known.use(("k", "a"), listens=False, number=number) as use:
+            use.answered = False
+    assert len(known._kept["k"]["a"].numbers) == 1000
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (b'{"method": "x", "id": 1}', (1, None)),
+        (b'{"method": "x", "id": true}', (None, None)),
+        (b'{"result": {}, "id": 1}', (None, None)),
+        (b'{"method": "notifications/cancelled", "params": {"requestId": 1}}', (None, 1)),
+        (b'{"method": "notifications/cancelled", "params": {"requestId": true}}', (None, None)),
+        (b'{"method": "notifications/cancelled", "params": []}', (None, None)),
+        (b"[" * 100_000, (None, None)),
+        (b"", (None, None)),
+    ],
+)
+def test_of_a_message_only_its_number_is_kept_and_the_one_that_it_calls_off(body: bytes, said: object) -> None:
+    from workbench.server.mcp_rooms import _said
+
+    assert _said(body) == said
+
+
+@pytest.mark.parametrize(
+    ("origin", "good"),
+    [("http://localhost", True), ("http://127.0.0.1:3000", True), ("http://evil.example@localhost", False),
+     ("http://localhost@evil.example", False), ("http://@localhost", False), ("http://evil.example", False)],
+)  # fmt: skip
+def test_a_page_is_not_taken_for_ours_by_what_follows_a_name(origin: str, good: bool) -> None:
+    headers = Headers({"host": "localhost", "origin": origin})
+    with contextlib.nullcontext() if good else pytest.raises(Denied, match="pages from"):
+        check_names(headers, frozenset({"localhost"}))
 
 
 async def test_an_app_that_no_client_of_mcp_asks_does_without_the_library() -> None:

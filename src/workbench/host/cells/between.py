@@ -137,15 +137,16 @@ class Between:
             )
         target = memory.cells - cells
         source = self._snapshots.before(target)
+        # An empty memory needs no snapshot.
+        begins_empty = memory.cells > 0 and not self._memories.has_start_up
         if source is None and (target != 0 or self._memories.has_start_up):
-            far = self._snapshots.reachable(memory.cells)
+            far = sorted({*self._snapshots.reachable(memory.cells), *([memory.cells] if begins_empty else [])})
             why = self._snapshots.state(memory.cells).reason
+            over = " or ".join(map(str, far))
             said = (
-                f"undo can go back over {' or '.join(map(str, far))} cells now: so many are kept"
-                if far
-                else f"nothing to go back to is kept{f': {why}' if why else ''}"
+                f"undo can go back over {over} cells now: so many are kept" if far else "nothing to go back to is kept"
             )
-            raise Conflict(said, {"cells": str(cells)})
+            raise Conflict(f"{said}{f': {why}' if why else ''}", {"cells": str(cells)})
         return source
 
     def _in_turn(

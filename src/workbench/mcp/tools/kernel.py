@@ -14,7 +14,7 @@ from workbench.core import requests
 from workbench.errors import Conflict, Denied, NotFound, WorkbenchError
 from workbench.mcp import guide
 from workbench.mcp.answers import Answer, Next
-from workbench.mcp.choosing import Chosen, choose, exists, living, with_session
+from workbench.mcp.choosing import Chosen, choose, exists, heirs_of, living, with_session
 from workbench.mcp.families import Family
 from workbench.mcp.tool import Arguments, Call, Tool, usable
 from workbench.mcp.tools.shapes import NEXT, STRING, WHOLE, YES_OR_NO, listed, told
@@ -34,6 +34,7 @@ _PAUSE_S = 0.05
 _MOST_VARIABLES = 100
 _MOST_WORDS = 2000
 _NOTHING_RAN = "Nothing was run in it yet."
+_NOT_MADE = "There is nothing in it: it is made by the next call that runs something."
 
 _SESSION = Field(default="", max_length=200, description="The session. Leave it out for this connection's own session.")
 
@@ -113,13 +114,25 @@ async def _described(visit: Visit, chosen: Chosen) -> SessionDescription | None:
 async def _needed(visit: Visit, chosen: Chosen) -> SessionDescription:
     described = await _described(visit, chosen)
     if described is None:
-        raise Conflict(f"session {chosen.id!r} has no memory: nothing was run in it yet", {"session": chosen.id})
+        if (heirs := await heirs_of(visit, chosen.id)) is not None:
+            raise heirs
+        raise Conflict(
+            f"session {chosen.id!r} has no memory: it is made by the next call that runs something",
+            {"session": chosen.id},
+        )
     return described
+
+
+async def _shown_or_none(visit: Visit, described: SessionDescription | None, chosen: Chosen) -> dict[str, Any]:
+    """For a look, which is also at what is not there."""
+    if described is None and (heirs := await heirs_of(visit, chosen.id)) is not None:
+        return {"session_id": chosen.id, "note": f"{heirs.message[0].upper()}{heirs.message[1:]}."}
+    return _shown(described, chosen)
 
 
 def _shown(described: SessionDescription | None, chosen: Chosen) -> dict[str, Any]:
     if described is None:
-        return {"session_id": chosen.id, "state": "cold", "note": _NOTHING_RAN}
+        return {"session_id": chosen.id, "state": "cold", "note": _NOT_MADE}
     shown: dict[str, Any] = {
         "session_id": described.session.spec.id,
         "state": described.state,
@@ -144,7 +157,7 @@ async def _interrupt(call: Call[SessionArguments]) -> Answer:
     running = _running(described)
     if not running:
         shown = _shown(described, chosen) | {"note": "Nothing was running."}
-        return Answer(structured={"success": True, "interrupted": False, **shown}, next=_look(call, chosen))
+        return Answer(structured={"success": True, "interrupted": False, **shown})
     await visit.bench.interrupt_kernel(requests.InterruptKernel(session=chosen.id))
     described = await _until_it_ended(visit, chosen, running)
     if _running(described) != running:
@@ -213,7 +226,7 @@ async def _branch(call: Call[BranchArguments]) -> Answer:
     is_copy = isinstance(made, requests.CopiedSession)
     shown = _shown(made.described, chosen)
     if isinstance(made, requests.CopiedSession) and made.files_note:
-        shown["note"] = made.files_note
+        shown["note"] = without_commands(made.files_note)
     return Answer(
         structured={
             "success": True,
@@ -242,15 +255,11 @@ async def _variables(call: Call[SessionArguments]) -> Answer:
     return Answer(
         structured={
             "success": True,
-            **_shown(described, chosen),
+            **await _shown_or_none(visit, described, chosen),
             "variables": [asdict(one) for one in found[:_MOST_VARIABLES]],
             "has_more": len(found) > _MOST_VARIABLES,
         }
     )
-
-
-def _look(call: Call[Any], chosen: Chosen) -> Next:
-    return guide.look(call.visit, call.tool, chosen.id)
 
 
 async def _refused(visit: Visit, tool: Tool[Any], given: dict[str, Any], problem: WorkbenchError) -> Answer:
@@ -262,7 +271,7 @@ async def _refused(visit: Visit, tool: Tool[Any], given: dict[str, Any], problem
         structured["sessions"] = await living(visit)
         structured["error"] += ". Nothing was done or started."
     step = guide.after_refusal(visit, tool, given, problem)
-    if isinstance(problem, Conflict) and tool.name in (UNDO, BRANCH):
+    if isinstance(problem, Conflict) and guide.INSTEAD not in problem.context and tool.name in (UNDO, BRANCH):
         step = await _after_conflict(visit, tool, given, named)
     return Answer(structured=structured, next=step, never_began=True)
 

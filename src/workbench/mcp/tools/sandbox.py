@@ -9,11 +9,12 @@ from pydantic import Field
 from workbench.core import requests
 from workbench.errors import InvalidRequest
 from workbench.mcp import guide, receipts
-from workbench.mcp.answers import Answer, pictures_in
-from workbench.mcp.choosing import choose
+from workbench.mcp.answers import Answer
+from workbench.mcp.choosing import choose, with_its_session
 from workbench.mcp.families import Family
 from workbench.mcp.running import performed
 from workbench.mcp.tool import Arguments, Call, Tool
+from workbench.mcp.tools import sandbox_displays
 from workbench.mcp.tools.sandbox_answers import (
     HINTS,
     MOST_TIMEOUT_S,
@@ -25,7 +26,8 @@ from workbench.mcp.tools.sandbox_answers import (
     refused,
 )
 from workbench.mcp.tools.shapes import STRING, told
-from workbench.model.execution import CellResult, CommandResult, Display, Outcome, Text
+from workbench.mcp.wording import explained
+from workbench.model.execution import CellResult, CommandResult, Outcome, Text
 from workbench.model.truncation import Excerpt, excerpt
 
 # As callers of these tools know them.
@@ -69,23 +71,23 @@ async def _execute(call: Call[CodeArguments]) -> Answer:
         )
     chosen = choose(call.visit, sent.session_id)
     record = await performed(call.visit, requests.RunCell(session=chosen.id, code=sent.code, limit_s=sent.timeout))
-    result = record.result
-    assert isinstance(result, CellResult)
-    shown = [_shown(one) for one in result.displays if not _is_plain_value(one)]
+    assert isinstance(record.result, CellResult)
+    result, is_deleted = await with_its_session(call.visit, chosen.id, record.result)
+    step = guide.after_result(call.visit, call.tool, chosen.told, result, sent.code)
     structured: dict[str, Any] = {
         "success": result.outcome is Outcome.OK,
         "stdout": cut(result.stdout, _MOST_STDOUT),
         "stderr": cut(result.stderr, _MOST_STDERR),
         "result": cut(result.results, _MOST_RESULT) or None,
-        "error": _error(result),
-        "display_outputs": shown,
+        "error": _error(result, MOST_TIMEOUT_S if sent.timeout < MOST_TIMEOUT_S else 0),
+        "display_outputs": sandbox_displays.shown(result.displays),
     }
     structured |= _with_hint(result, _displays_words(result))
     return Answer(
         structured=structured,
-        text={**structured, "display_outputs": [_without_data(one) for one in shown]},
-        next=guide.after_result(call.visit, call.tool, chosen.told, result),
-        pictures=pictures_in(tuple(shown)),
+        text={**structured, "display_outputs": sandbox_displays.written(result.displays)},
+        next=guide.after_deletion(call.visit, call.tool) if is_deleted else step,
+        pictures=sandbox_displays.pictures(result.displays),
         meta=receipts.meta_of(result),
     )
 
@@ -93,8 +95,9 @@ async def _execute(call: Call[CodeArguments]) -> Answer:
 async def _execute_terminal(call: Call[TerminalArguments]) -> Answer:
     chosen = choose(call.visit, call.arguments.session_id)
     record = await performed(call.visit, requests.RunCommand(session=chosen.id, command=call.arguments.command))
-    result = record.result
-    assert isinstance(result, CommandResult)
+    assert isinstance(record.result, CommandResult)
+    result, is_deleted = await with_its_session(call.visit, chosen.id, record.result)
+    step = guide.after_result(call.visit, call.tool, chosen.told, result, call.arguments.command)
     structured: dict[str, Any] = {
         "success": result.outcome is Outcome.OK,
         "stdout": cut(result.stdout, _MOST_STDOUT),
@@ -105,7 +108,7 @@ async def _execute_terminal(call: Call[TerminalArguments]) -> Answer:
         structured["error"] = _error(result)
     return Answer(
         structured=structured | _with_hint(result),
-        next=guide.after_result(call.visit, call.tool, chosen.told, result),
+        next=guide.after_deletion(call.visit, call.tool) if is_deleted else step,
         meta=receipts.meta_of(result),
     )
 
@@ -124,27 +127,32 @@ def cut(text: Text, most: int) -> str:
     return whole.shown()
 
 
-def _error(result: CellResult | CommandResult) -> str | None:
+def _error(result: CellResult | CommandResult, most_s: float = 0) -> str | None:
+    """`most_s` is a limit that the caller could ask for instead, if there is one."""
     match result.outcome:
         case Outcome.OK:
             return None
         case Outcome.LOST:
             return died_in(result)
         case Outcome.RAISED if isinstance(result, CommandResult):
-            return f"the command exited with {result.exit_code}. {result.explanation}".strip()
+            return f"the command exited with {result.exit_code}. {explained(result.explanation)}".strip()
     raised = result.error.traceback if isinstance(result, CellResult) and result.error is not None else ""
     if result.outcome is Outcome.RAISED:
         return excerpt(raised, _MOST_TRACEBACK)
-    return f"{result.outcome.value.upper().replace(' ', '_')}: {result.explanation}"
+    return f"{result.outcome.value.upper().replace(' ', '_')}: {explained(result.explanation, most_s)}"
 
 
 def _with_hint(result: CellResult | CommandResult, more: str = "") -> dict[str, str]:
-    said = [result.explanation if result.outcome is Outcome.LOST else of_memory(result.receipt), more]
-    for name, text, most in (("stdout", result.stdout, _MOST_STDOUT), ("stderr", result.stderr, _MOST_STDERR)):
+    said = [explained(result.explanation) if result.outcome is Outcome.LOST else of_memory(result.receipt), more]
+    texts = [("stdout", result.stdout, _MOST_STDOUT), ("stderr", result.stderr, _MOST_STDERR)]
+    if isinstance(result, CellResult):
+        texts.append(("result", result.results, _MOST_RESULT))
+    for name, text, most in texts:
         if text.file_path is not None:
             said.append(f"All of {name} is in {text.file_path}.")
         elif text.characters > most:
-            said.append(f"The middle of {name} is left out: print less, or into a file.")
+            less = "have less of it" if name == "result" else "print less"
+            said.append(f"The middle of {name} is left out: {less}, or write it into a file.")
     hint = " ".join(one for one in said if one)
     return {"hint": hint} if hint else {}
 
@@ -153,25 +161,6 @@ def _displays_words(result: CellResult) -> str:
     if not result.displays_left_out:
         return ""
     return f"{result.displays_left_out} more outputs are in {result.displays_file_path or 'no file'}."
-
-
-def _is_plain_value(one: Display) -> bool:
-    """The last value as text, which is in `result`."""
-    return one.is_result and set(one.data) == {"text/plain"}
-
-
-def _shown(one: Display) -> dict[str, str]:
-    return {
-        kind: excerpt(value, _MOST_RESULT) if kind.startswith("text/") else value for kind, value in one.data.items()
-    }
-
-
-def _without_data(data: dict[str, str]) -> dict[str, str]:
-    """For the model, who sees pictures as pictures."""
-    return {
-        kind: f"[{len(value):,} characters, shown as an image]" if kind.startswith("image/") else value
-        for kind, value in data.items()
-    }
 
 
 CODE = Tool(
@@ -198,7 +187,7 @@ CODE = Tool(
             "result": told(OPTIONAL_STRING, "Text of the last expression; null if there is none."),
             "display_outputs": told(
                 {"type": "array", "items": {"type": "object", "additionalProperties": STRING}},
-                "What was displayed, each by mime type; pictures in base64.",
+                "What was displayed, each by mime type; images in base64 up to 200 KB of it in all, else their size.",
             ),
         }
     ),

@@ -13,12 +13,12 @@ from pydantic import Field, ValidationError
 from workbench.contracts.host import gone_reason
 from workbench.errors import Conflict, Denied, NotFound, WorkbenchError
 from workbench.mcp import guide
-from workbench.mcp.answers import Answer, Next
+from workbench.mcp.answers import OUTCOME_KEY, Answer, Next
 from workbench.mcp.choosing import living
 from workbench.mcp.tool import Tool, usable
 from workbench.mcp.tools.shapes import NEXT, STRING, YES_OR_NO, told
 from workbench.mcp.visit import Visit
-from workbench.mcp.wording import for_agents
+from workbench.mcp.wording import explained, for_agents, goes_on, may_have_begun
 from workbench.model.execution import CellResult, CommandResult, Receipt
 from workbench.model.process import Limit
 
@@ -45,18 +45,22 @@ def answered(properties: dict[str, Any]) -> dict[str, Any]:
 
 
 async def refused(visit: Visit, tool: Tool[Any], given: dict[str, Any], problem: WorkbenchError) -> Answer:
-    """For what never began."""
+    """For what never began; or began, or may have, when nobody could wait for its end."""
     failure: dict[str, Any] = {"success": False, "error": words(problem)}
     if isinstance(problem, NotFound | Conflict):
         failure["sessions"] = await living(visit)
-    failure["hint"] = _hint(visit, tool, problem, failure.get("sessions", []))
-    return Answer(structured=failure, next=_step(visit, tool, given, problem), never_began=True)
+    step = _step(visit, tool, given, problem)
+    failure["hint"] = _hint(visit, tool, problem, step, failure.get("sessions", []))
+    cell = goes_on(problem)
+    return Answer(
+        structured=failure, next=step, never_began=not cell, meta={OUTCOME_KEY: {"cell": cell}} if cell else {}
+    )
 
 
 def words(problem: WorkbenchError) -> str:
     """The error in a line."""
     if (reason := gone_reason(problem)) is not None:
-        return died(reason)
+        return died(explained(reason))
     return for_agents(problem)
 
 
@@ -75,20 +79,27 @@ def died(reason: str, limits: tuple[Limit, ...] = ()) -> str:
 
 def died_in(result: CellResult | CommandResult) -> str:
     """The same for something that began, and was lost."""
-    return died(result.receipt.reason or result.explanation, result.limits)
+    return died(explained(result.receipt.reason or result.explanation), result.limits)
 
 
-def _hint(visit: Visit, tool: Tool[Any], problem: WorkbenchError, sessions: list[str]) -> str:
+def _hint(visit: Visit, tool: Tool[Any], problem: WorkbenchError, step: Next, sessions: list[str]) -> str:
+    """What became of the state, and what `next` is."""
+    if goes_on(problem):
+        return "It goes on in the session; `next` looks there. Do not run it again before you know what it did."
+    if may_have_begun(problem):
+        return "Whether it ran is unknown: look first, as `next` does, before you run it again."
     if gone_reason(problem) is not None:
         return "Nothing more ran. The next call gets a new sandbox; of files, those under /mnt/files are kept."
     if isinstance(problem, Denied):
         return "Nothing was changed."
-    if isinstance(problem, NotFound | Conflict):
-        if visit.own_session is not None:
-            return "Nothing ran. This address is for one session only."
-        known = "Use one of `sessions`, or make one" if sessions else "There is none: make one"
-        return f"Nothing ran, and no session was made. {known} with create_session."
-    return f"Nothing ran: {tool.name} can be called again as `next` has it."
+    if isinstance(problem, NotFound | Conflict) and visit.own_session is not None:
+        return "Nothing ran. This address is for one session only."
+    if step.tool == guide.CREATE_SESSION and tool.name != guide.CREATE_SESSION:
+        known = "Use one of `sessions`, or make one" if sessions else "Make a session"
+        return f"Nothing ran, and no session was made. {known} with create_session, and name it to {tool.name}."
+    if step.tool == tool.name:
+        return f"Nothing ran: {tool.name} can be called as `next` has it."
+    return f"Nothing ran. `next` shows what is there; then call {tool.name} again."
 
 
 def _step(visit: Visit, tool: Tool[Any], given: dict[str, Any], problem: WorkbenchError) -> Next:
@@ -118,7 +129,7 @@ def is_callable(tool: Tool[Any], arguments: dict[str, Any]) -> bool:
 
 def of_memory(receipt: Receipt) -> str:
     """What has become of variables since the call before, if it is not what the caller expects."""
-    return f"Memory {receipt.state.value.upper()}: {receipt.reason}." if receipt.reason else ""
+    return f"Memory {receipt.state.value.upper()}: {explained(receipt.reason)}." if receipt.reason else ""
 
 
 async def finished(visit: Visit, work: Coroutine[Any, Any, R], what: str) -> R:

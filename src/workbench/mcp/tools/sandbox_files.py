@@ -6,11 +6,12 @@ import base64
 import binascii
 import posixpath
 import shlex
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeVar
 
 import mcp_types as types
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from workbench.core import requests
 from workbench.errors import Conflict, InvalidRequest, NotFound, QuotaExceeded, WorkbenchError
@@ -20,20 +21,31 @@ from workbench.mcp.choosing import choose
 from workbench.mcp.families import Family
 from workbench.mcp.resources import FileAddress, file_address, is_uri
 from workbench.mcp.tool import Arguments, Call, Tool
-from workbench.mcp.tools.sandbox_answers import OPTIONAL_STRING, SESSION_ID, answered, finished, refused, words
+from workbench.mcp.tools.sandbox_answers import OPTIONAL_STRING, SESSION_ID, answered, refused, words
+from workbench.mcp.tools.sandbox_pace import Pace
 from workbench.mcp.tools.shapes import STRING, YES_OR_NO, closed, told
 from workbench.model.ids import SessionId
 
 _HOME = "/home/user"
 _MOST_FILES = 100
 # Of a name that is told back.
-_MOST_SHOWN = 500
+_MOST_SHOWN = 200
 
 
-class ImportedFile(BaseModel):
-    """Either a name with a content, or where it comes from."""
+class _File(BaseModel):
+    """What is null is absent."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_nulls(cls, given: Any) -> Any:
+        return {key: one for key, one in given.items() if one is not None} if isinstance(given, dict) else given
+
+
+class ImportedFile(_File):
+    """Either a name with a content, or where it comes from."""
+
     file_name: str = Field(
         default="", description="Name of a new file, with `file_content`; in /home/user unless it has a path."
     )
@@ -44,13 +56,14 @@ class ImportedFile(BaseModel):
         description="Instead of a content: a file that export_files gave, by its `uri`, also of another session. Paths "
         "of other machines cannot be read.",
     )
-    destination: str = Field(default="", description="Path inside for a `source`; by default its name in /home/user.")
+    destination: str = Field(
+        default="", description="Path inside for it, or a folder that ends with `/`; by default its name in /home/user."
+    )
 
 
-class ExportedFile(BaseModel):
+class ExportedFile(_File):
     """One that is wanted."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
     source: str = Field(description="Path inside the sandbox; a relative one begins at /home/user.")
     destination: str = Field(
         default="",
@@ -61,12 +74,11 @@ class ExportedFile(BaseModel):
 class ImportArguments(Arguments):
     """Of import_files."""
 
-    examples: ClassVar[dict[str, Any]] = {"files": [{"file_name": "note.txt", "file_content": "hello"}]}
     session_id: str = SESSION_ID
     files: list[ImportedFile] = Field(
         min_length=1,
         max_length=_MOST_FILES,
-        description="Each either {file_name, file_content, encoding} or {source, destination}.",
+        description="Each either {file_name, file_content, encoding} or {source}; {destination} with both.",
     )
 
 
@@ -90,9 +102,11 @@ class _Row:
     link: Link | None = None
 
     def shown(self) -> dict[str, Any]:
+        # What is there is told whole, as it may be asked for again.
+        most = None if self.problem is None else _MOST_SHOWN
         row = {
             "source": self.source[:_MOST_SHOWN],
-            "destination": self.destination[:_MOST_SHOWN],
+            "destination": self.destination[:most],
             "success": self.problem is None,
             "size": self.size,
             "error": None if self.problem is None else words(self.problem),
@@ -100,30 +114,57 @@ class _Row:
         return row if self.uri is None else {**row, "uri": self.uri}
 
 
-async def _import(call: Call[ImportArguments]) -> Answer:
-    session = choose(call.visit, call.arguments.session_id).id
+F = TypeVar("F", ImportedFile, ExportedFile)
+
+
+async def _each(
+    call: Call[Any],
+    files: list[F],
+    work: Callable[[Pace, SessionId, F], Awaitable[_Row]],
+    names: Callable[[F], tuple[str, str]],
+) -> Answer:
+    session, pace = choose(call.visit, call.arguments.session_id).id, Pace(call.visit, len(files))
     rows: list[_Row] = []
-    for one in call.arguments.files:
+    for number, one in enumerate(files, 1):
         try:
-            rows.append(await _imported(call, session, one))
+            pace.next_file(number, names(one)[0])
+            rows.append(await work(pace, session, one))
         except WorkbenchError as problem:
             if not rows and _is_about_the_session(problem, session):
                 raise
-            rows.append(_Row(one.source or one.file_name, one.destination or one.file_name, problem=problem))
+            rows.append(_Row(*names(one), problem=problem))
     return _answer(call, session, rows)
 
 
-async def _imported(call: Call[ImportArguments], session: SessionId, one: ImportedFile) -> _Row:
+async def _import(call: Call[ImportArguments]) -> Answer:
+    async def work(pace: Pace, session: SessionId, one: ImportedFile) -> _Row:
+        return await _imported(call, pace, session, one)
+
+    def names(one: ImportedFile) -> tuple[str, str]:
+        return one.source or one.file_name, one.destination or one.file_name
+
+    return await _each(call, call.arguments.files, work, names)
+
+
+async def _imported(call: Call[ImportArguments], pace: Pace, session: SessionId, one: ImportedFile) -> _Row:
     if bool(one.source) == bool(one.file_name):
         raise InvalidRequest("a file has either `file_name` with `file_content`, or `source` with `destination`")
+    bench = call.visit.bench
     if one.source:
+        if one.file_content is not None:
+            raise InvalidRequest(
+                "`source` is a file that there is already, so that it has no `file_content`: leave one of them out"
+            )
         at = _exported(call, one.source)
-        content = await call.visit.bench.read_file(requests.ReadFile(session=at.session, path=at.path))
-        destination, data = one.destination or posixpath.basename(at.path), content.data
+        read = requests.ReadFile(session=at.session, path=at.path)
+        name, data = posixpath.basename(at.path), (await pace.done(bench.read_file(read), "reading a file")).data
     else:
-        destination, data = one.file_name, _content(one)
-    write = requests.WriteFile(session=session, path=destination, data=data)
-    written = await finished(call.visit, call.visit.bench.write_file(write), "writing a file")
+        name, data = one.file_name, _content(one)
+    path = one.destination or name
+    if one.destination.endswith("/"):
+        path = one.destination + posixpath.basename(name)
+    write = requests.WriteFile(session=session, path=path, data=data)
+    written = await pace.done(bench.write_file(write), "writing a file")
     return _Row(one.source or one.file_name, written.path, size=written.size)
 
 
@@ -131,48 +172,49 @@ def _exported(call: Call[ImportArguments], source: str) -> FileAddress:
     # BARRIER: a path of the server's machine would be read for whoever asks; held by tests/mcp/test_files.py.
     if not is_uri(source):
         raise InvalidRequest(
-            f"{source[:200]!r} is no exported file: a server reads no paths of its own machine for a caller. Give the "
-            "`uri` that export_files answers, or send the content as `file_content`"
+            f"{source[:_MOST_SHOWN]!r} is no exported file: a server reads no paths of its own machine for a caller. "
+            "Give the `uri` that export_files answers, or send the content as `file_content`"
         )
     return file_address(call.visit, source)
 
 
 def _content(one: ImportedFile) -> bytes:
     if one.file_content is None:
-        raise InvalidRequest(f"`file_content` of {one.file_name[:200]!r} is missing")
+        raise InvalidRequest(f"`file_content` of {one.file_name[:_MOST_SHOWN]!r} is missing")
     if one.encoding == "base64":
         try:
             return base64.b64decode("".join(one.file_content.split()), validate=True)
         except (binascii.Error, ValueError):
             raise InvalidRequest(
-                f"`file_content` of {one.file_name[:200]!r} is not base64; with encoding `text` it is taken as it is"
+                f"`file_content` of {one.file_name[:_MOST_SHOWN]!r} is not base64; with encoding `text` it is taken "
+                "as it is"
             ) from None
     try:
         return one.file_content.encode()
     except UnicodeEncodeError:
-        raise InvalidRequest(f"`file_content` of {one.file_name[:200]!r} is not text in UTF-8; send base64") from None
+        raise InvalidRequest(
+            f"`file_content` of {one.file_name[:_MOST_SHOWN]!r} is not text in UTF-8; send base64"
+        ) from None
 
 
 async def _export(call: Call[ExportArguments]) -> Answer:
-    session = choose(call.visit, call.arguments.session_id).id
-    rows: list[_Row] = []
-    for one in call.arguments.files:
-        try:
-            rows.append(await _exported_row(call, session, one))
-        except WorkbenchError as problem:
-            if not rows and _is_about_the_session(problem, session):
-                raise
-            rows.append(_Row(one.source, one.destination, problem=problem))
-    return _answer(call, session, rows)
+    async def work(pace: Pace, session: SessionId, one: ExportedFile) -> _Row:
+        return await _exported_row(call, pace, session, one)
+
+    def names(one: ExportedFile) -> tuple[str, str]:
+        return one.source, one.destination
+
+    return await _each(call, call.arguments.files, work, names)
 
 
-async def _exported_row(call: Call[ExportArguments], session: SessionId, one: ExportedFile) -> _Row:
+async def _exported_row(call: Call[ExportArguments], pace: Pace, session: SessionId, one: ExportedFile) -> _Row:
     bench = call.visit.bench
     if one.destination:
         copy = requests.CopyFile(session=session, source=one.source, destination=one.destination)
-        state = await finished(call.visit, bench.copy_file(copy), "copying a file")
+        state = await pace.done(bench.copy_file(copy), "copying a file")
     else:
-        state = await bench.describe_file(requests.DescribeFile(session=session, path=one.source))
+        describe = requests.DescribeFile(session=session, path=one.source)
+        state = await pace.done(bench.describe_file(describe), "looking at a file")
     at = FileAddress(session, state.path)
     return _Row(one.source, state.path, size=state.size, uri=at.uri, link=at.link(state.size))
 
@@ -232,7 +274,8 @@ IMPORT = Tool(
         "read files of the server's machine: that is refused.\n"
         "- Names without a path go to /home/user, which ends with the sandbox; under /mnt/files they outlive it. "
         "Folders are made, what is there is replaced, and nobody sees half a file.\n"
-        "- At most 8 MiB a file and 100 files.\n"
+        "- At most 100 files, 8 MiB each, 120 s in all; over HTTP a whole call has at most 8 MiB, and base64 adds a "
+        "third.\n"
         "- Each row says how it went; `next` looks where the first failed one should be."
     ),
     arguments=ImportArguments,
@@ -254,7 +297,8 @@ EXPORT = Tool(
         "it.\n"
         "- The uri names the file, not a copy: it is good as long as the session and the file are there. `destination` "
         "under /mnt/files keeps a copy that outlives the sandbox.\n"
-        "- At most 8 MiB can be read; pack folders with tar first.\n"
+        "- Over HTTP files up to 600 KB can be read, over standard input up to 6 MB: compress or split larger ones; "
+        "pack folders with tar. import_files takes up to 8 MiB.\n"
         "- A row that failed says why (missing, a folder, not readable); `next` lists the folder."
     ),
     arguments=ExportArguments,

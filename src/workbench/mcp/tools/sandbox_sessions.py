@@ -16,12 +16,12 @@ from workbench.mcp.choosing import choose
 from workbench.mcp.families import Family
 from workbench.mcp.tool import Arguments, Call, Tool
 from workbench.mcp.tools.sandbox_answers import SESSION_ID, answered, finished, refused
+from workbench.mcp.tools.sandbox_versions import is_met
 from workbench.mcp.tools.shapes import STRING, told
 from workbench.mcp.visit import Visit
 from workbench.model.ids import SessionId, new_session_id
 
 _PYTHON = "python"
-_ANY_VERSION = ("", "*", "latest")
 
 
 class CreateArguments(Arguments):
@@ -35,8 +35,8 @@ class CreateArguments(Arguments):
     dependencies: dict[str, str] = Field(
         default_factory=dict,
         max_length=100,
-        description='Packages it needs, by name, each with its version; "" takes any. They must be there already: '
-        "nothing is installed.",
+        description='Packages it needs, by name, each with a version ("2.1.0", ">=2,<3") or "" for any. They must be '
+        "there already: nothing is installed.",
         json_schema_extra={"default": {}},
     )
 
@@ -54,6 +54,9 @@ async def _create(call: Call[CreateArguments]) -> Answer:
             f"this server has no runtime for {wanted.language[:40]!r}: it has python only. No session was made",
             {"argument": "language"},
         )
+    for version in wanted.dependencies.values():
+        # What cannot be understood is told before anything is made.
+        is_met(version, "0")
     if visit.own_session is not None:
         return await _created(call, visit.own_session)
     session = new_session_id()
@@ -92,7 +95,7 @@ async def _created(call: Call[CreateArguments], session: SessionId) -> Answer:
     found: dict[str, str] = {}
     if wanted:
         found = await call.visit.bench.find_packages(requests.FindPackages(session=session, names=tuple(wanted)))
-    unmet = {name: version for name, version in wanted.items() if not _is_met(version, found.get(name))}
+    unmet = {name: version for name, version in wanted.items() if name not in found or not is_met(version, found[name])}
     if unmet:
         return _without(call, unmet, found)
     described = await call.visit.bench.describe_session(requests.DescribeSession(session=session))
@@ -105,10 +108,6 @@ async def _created(call: Call[CreateArguments], session: SessionId) -> Answer:
             "dependencies": found,
         }
     )
-
-
-def _is_met(wanted: str, found: str | None) -> bool:
-    return found is not None and (wanted.strip() in _ANY_VERSION or wanted.strip().removeprefix("==").strip() == found)
 
 
 def _without(call: Call[CreateArguments], unmet: dict[str, str], found: dict[str, str]) -> Answer:

@@ -11,14 +11,15 @@ from pydantic import Field
 from workbench.core import requests
 from workbench.errors import NotFound, WorkbenchError
 from workbench.mcp import guide, receipts
-from workbench.mcp.answers import Answer, pictures_in
-from workbench.mcp.choosing import Chosen, choose, living, with_session
+from workbench.mcp.answers import OUTCOME_KEY, Answer
+from workbench.mcp.choosing import Chosen, choose, living, with_its_session, with_session
 from workbench.mcp.families import Family
+from workbench.mcp.pictures import is_picture, pictures_in
 from workbench.mcp.running import performed
-from workbench.mcp.tool import Arguments, Call, Tool
+from workbench.mcp.tool import Arguments, Call, Tool, unused_words
 from workbench.mcp.tools.shapes import STRING, WHOLE, YES_OR_NO, closed, told
 from workbench.mcp.visit import Visit
-from workbench.mcp.wording import for_agents, without_commands
+from workbench.mcp.wording import explained, for_agents, goes_on, may_have_begun
 from workbench.model.execution import CellResult, CommandResult, Display, Outcome, Text
 from workbench.model.records import CellRecord, Progress
 from workbench.model.truncation import INLINE_CHARACTERS, excerpt
@@ -28,6 +29,8 @@ _SUFFIX = 4
 _MOST_OF_A_LINE = 500
 # Of what was displayed, beside a last value that takes all the room.
 _LEAST_OF_DISPLAYS = 4000
+_SVG = "image/svg+xml"
+_MOST_OF_AN_SVG = 2000
 
 _SESSION = Field(
     default="",
@@ -41,6 +44,7 @@ class WorkbenchArguments(Arguments):
     """Of COMPOSIO_REMOTE_WORKBENCH."""
 
     examples: ClassVar[dict[str, Any]] = {"code_to_execute": "%whos"}
+    ignored: ClassVar[dict[str, str]] = {"timeout": "`timeout` is not used: a cell has 180 s."}
     code_to_execute: str = Field(
         description="Python for one notebook cell. Earlier variables, imports and files are there. End with an "
         "expression or print; `await` and `!command` work at the top level, `return` does not."
@@ -125,13 +129,15 @@ async def _run_code(call: Call[WorkbenchArguments]) -> Answer:
         return performed(call.visit, run)
 
     record, is_new = await with_session(call.visit, chosen, work)
-    result = record.result
-    assert isinstance(result, CellResult)
+    assert isinstance(record.result, CellResult)
+    result, is_deleted = await with_its_session(call.visit, chosen.id, record.result)
     data: dict[str, Any] = {"results": _results(result), "stdout": result.stdout.text, "stderr": result.stderr.text}
     data["error"] = _error(result)
     for name, text in (("results", result.results), ("stdout", result.stdout), ("stderr", result.stderr)):
         data |= _whole_in(name, text)
-    return _answer(call, chosen, result, data | _place(chosen, result, record.sandbox, is_new=is_new))
+    words = receipts.in_words(result, chosen.told, is_new=is_new, is_deleted=is_deleted)
+    data |= _place(call, chosen, words, record.sandbox)
+    return _answer(call, chosen, result, data, is_deleted=is_deleted, sent=sent.code_to_execute)
 
 
 async def _run_command(call: Call[BashArguments]) -> Answer:
@@ -141,8 +147,8 @@ async def _run_command(call: Call[BashArguments]) -> Answer:
         return performed(call.visit, requests.RunCommand(session=chosen.id, command=call.arguments.command))
 
     record, is_new = await with_session(call.visit, chosen, work)
-    result = record.result
-    assert isinstance(result, CommandResult)
+    assert isinstance(record.result, CommandResult)
+    result, is_deleted = await with_its_session(call.visit, chosen.id, record.result)
     data: dict[str, Any] = {
         "stdout": result.stdout.text,
         "stdoutLines": result.stdout.lines,
@@ -151,15 +157,26 @@ async def _run_command(call: Call[BashArguments]) -> Answer:
         **_whole_in("stdout", result.stdout),
         **_whole_in("stderr", result.stderr),
     }
-    return _answer(call, chosen, result, data | _place(chosen, result, record.sandbox, is_new=is_new))
+    words = receipts.in_words(result, chosen.told, is_new=is_new, is_deleted=is_deleted)
+    data |= _place(call, chosen, words, record.sandbox)
+    return _answer(call, chosen, result, data, is_deleted=is_deleted, sent=call.arguments.command)
 
 
-def _answer(call: Call[Any], chosen: Chosen, result: CellResult | CommandResult, data: dict[str, Any]) -> Answer:
+def _answer(
+    call: Call[Any],
+    chosen: Chosen,
+    result: CellResult | CommandResult,
+    data: dict[str, Any],
+    *,
+    is_deleted: bool,
+    sent: str,
+) -> Answer:
     is_ok = result.outcome is Outcome.OK
+    step = guide.after_result(call.visit, call.tool, chosen.told, result, sent)
     displays = tuple(one.data for one in result.displays) if isinstance(result, CellResult) else ()
     return Answer(
         structured={"data": data, "error": None if is_ok else _in_a_line(result), "successful": is_ok},
-        next=guide.after_result(call.visit, call.tool, chosen.told, result),
+        next=guide.after_deletion(call.visit, call.tool) if is_deleted else step,
         pictures=pictures_in(displays),
         meta=receipts.meta_of(result),
     )
@@ -167,7 +184,7 @@ def _answer(call: Call[Any], chosen: Chosen, result: CellResult | CommandResult,
 
 def _results(result: CellResult) -> str:
     """What was displayed, in its order, and the last value. Pictures follow by themselves."""
-    shown = "\n".join(text for one in result.displays if not one.is_result and (text := _text_of(one)))
+    shown = "\n".join(text for one in result.displays if (text := _text_of(one)))
     if not shown:
         return result.results.text
     room = max(_LEAST_OF_DISPLAYS, INLINE_CHARACTERS - len(result.results.text))
@@ -175,22 +192,27 @@ def _results(result: CellResult) -> str:
 
 
 def _text_of(display: Display) -> str:
-    """The plain text; the source of something that has no other text and is no picture either."""
+    """The plain text, but of the last value, which has its own place; the source of what has no other text and is no
+    picture that is shown either.
+    """
     data = display.data
-    if "text/plain" in data or any(kind.startswith("image/") for kind in data):
-        return data.get("text/plain", "")
+    plain = "" if display.is_result else data.get("text/plain", "")
+    if _SVG in data and not any(is_picture(kind) for kind in data):
+        return "\n".join(text for text in (plain, excerpt(data[_SVG], _MOST_OF_AN_SVG)) if text)
+    if display.is_result or "text/plain" in data or any(is_picture(kind) for kind in data):
+        return plain
     return next((text for kind, text in data.items() if kind.startswith("text/")), "")
 
 
 def _error(result: CellResult) -> str:
     raised = result.error.traceback if result.error is not None else ""
-    return "\n".join(text for text in (raised, without_commands(result.explanation)) if text)
+    return "\n".join(text for text in (raised, explained(result.explanation)) if text)
 
 
 def _in_a_line(result: CellResult | CommandResult) -> str:
     """A command has no other place where it could be explained, so that its explanation is here, whole."""
     if result.explanation:
-        said = without_commands(result.explanation)
+        said = explained(result.explanation)
         return f"{result.outcome.value}: {said if isinstance(result, CommandResult) else said.split('. ')[0]}"
     if isinstance(result, CommandResult):
         return f"the command exited with {result.exit_code}"
@@ -204,8 +226,8 @@ def _whole_in(name: str, text: Text) -> dict[str, str]:
     return {} if text.file_path is None else {f"{name}_file_path": text.file_path}
 
 
-def _place(chosen: Chosen, result: CellResult | CommandResult, sandbox: str, *, is_new: bool) -> dict[str, Any]:
-    words = receipts.in_words(result, chosen.told, is_new=is_new)
+def _place(call: Call[Any], chosen: Chosen, words: str, sandbox: str) -> dict[str, Any]:
+    words = " ".join(one for one in (words, unused_words(call.tool, call.given)) if one)
     return {"session": {"id": chosen.told, "instructions": words}, "sandbox_id_suffix": sandbox[-_SUFFIX:]}
 
 
@@ -218,10 +240,17 @@ async def _refused(visit: Visit, tool: Tool[Any], given: dict[str, Any], problem
     data |= {name: 0 for name in data if name.endswith("Lines")}
     session = named[:_MOST_OF_A_LINE] if isinstance(named, str) and named else visit.session
     data["session"] = {"id": session, "instructions": "Nothing ran; the state is as it was."}
+    error, meta = f"not run: {words}", {}
+    if may_have_begun(problem):
+        error = words
+        data["session"]["instructions"] = "Look at the state before you run anything again."
+    if cell := goes_on(problem):
+        meta = {OUTCOME_KEY: {"cell": cell}}
     return Answer(
-        structured={"data": data, "error": f"not run: {words}", "successful": False},
-        next=guide.after_refusal(visit, tool, given, problem),
-        never_began=True,
+        structured={"data": data, "error": error, "successful": False},
+        next=None if guide.is_stuck(visit, problem) else guide.after_refusal(visit, tool, given, problem),
+        never_began=not cell,
+        meta=meta,
     )
 
 
