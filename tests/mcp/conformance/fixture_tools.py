@@ -56,7 +56,7 @@ class _Said(Answer):
 
     content: tuple[types.ContentBlock, ...] = ()
 
-    def result(self, most_bytes: int) -> types.CallToolResult:  # noqa: ARG002
+    def result(self, most_bytes: int) -> types.CallToolResult:
         return types.CallToolResult(content=list(self.content), structured_content=self.structured)
 
 
