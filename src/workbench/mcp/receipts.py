@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from workbench.mcp.answers import OUTCOME_KEY, RECEIPT_KEY
-from workbench.mcp.wording import explained, without_commands
+from workbench.mcp.wording import without_commands
 from workbench.model.execution import CellResult, CommandResult, MemoryState, Receipt
 
 _MOST_NAMES = 12
@@ -14,12 +14,12 @@ _MOST_OF_A_NAME = 40
 
 
 def meta_of(result: CellResult | CommandResult) -> dict[str, Any]:
-    """For `_meta`: everything."""
+    """For `_meta`, which programs read: everything, in the core's own words."""
     cell = result.cell if isinstance(result, CellResult) else result.command
     outcome: dict[str, Any] = {
         "cell": cell,
         "outcome": result.outcome.value,
-        "explanation": explained(result.explanation),
+        "explanation": result.explanation,
         "limits": [limit.value for limit in result.limits],
     }
     return {RECEIPT_KEY: asdict(result.receipt), OUTCOME_KEY: outcome}
