@@ -19,8 +19,8 @@ class Most:
     of_bytes: int
 
 
-FOR_A_KEY = Most(requests=256, of_bytes=64 * _MIB)
-FOR_ALL = Most(requests=2048, of_bytes=256 * _MIB)
+FOR_A_KEY = Most(requests=512, of_bytes=64 * _MIB)
+FOR_ALL = Most(requests=4096, of_bytes=256 * _MIB)
 
 
 @dataclass(slots=True)

@@ -20,6 +20,7 @@ from tests.mcp.http.talking import ACCEPT, NEWER, OLDER_VERSION, TOOL, Raw, own_
 from tests.server.running import Running, make_key, running
 
 from workbench.model.access import Scope
+from workbench.server.in_flight import FOR_A_KEY
 
 MIB = 1024 * 1024
 MANY = b"{}," * (2 * MIB) + b"{}"
@@ -90,11 +91,11 @@ def _held(server: Running, key: httpx2.Client, count: int, sent: int) -> Iterato
 
 
 def test_requests_without_an_answer_are_bounded_by_key_and_others_are_served(own: Running, key: httpx2.Client) -> None:
-    with _held(own, key, 256, 1):
+    with _held(own, key, FOR_A_KEY.requests, 1):
         eventually(lambda: key.get("/v1/sessions").status_code == 429, "it has as many as it may")
         refused = key.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "ping"}, headers=ACCEPT)
         assert (refused.status_code, refused.headers["retry-after"]) == (429, "1")
-        assert "this key has 256 requests" in refused.json()["error"]["message"]
+        assert f"this key has {FOR_A_KEY.requests:,} requests" in refused.json()["error"]["message"]
         with own.client() as other:
             assert other.get("/v1/sessions").status_code == 200
     eventually(lambda: key.get("/v1/sessions").status_code == 200, "it has room again")
