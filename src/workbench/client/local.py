@@ -157,8 +157,10 @@ class LocalServer:
         deadline = time.monotonic() + _START_TIMEOUT_S
         said = b""
         while b"\n" not in said and len(said) < _LONGEST_GREETING:
-            ready, _, _ = select.select([source], [], [], max(0.0, deadline - time.monotonic()))
-            if not ready:
+            # Not select(), which takes no descriptor above 1023, and programs that bring us along may have many.
+            ready = select.poll()
+            ready.register(source, select.POLLIN)
+            if not ready.poll(max(0.0, deadline - time.monotonic()) * 1000):
                 raise ServerUnavailable(
                     f"the server did not start within {_START_TIMEOUT_S:g} s; try `workbench serve`", self._log()
                 )

@@ -6,14 +6,13 @@ import asyncio
 import contextlib
 import os
 import secrets
-import select
 import signal
 from dataclasses import dataclass
 
 from workbench.engines.namespace.channel import ChannelClosed, HostChannel
 from workbench.engines.namespace.limits.keeper import LimitGroup, LimitKeeper
 from workbench.engines.namespace.zygote import Zygote
-from workbench.engines.pidfd import exited
+from workbench.engines.pidfd import exited, has_exited
 from workbench.errors import SandboxUnavailable
 from workbench.model.tier import STANDARD
 from workbench_guest.messages import Failed, Forget, SlotPlan, SlotReady
@@ -78,7 +77,7 @@ class Slot:
     @property
     def usable(self) -> bool:
         """Whether pid 1 and the zygote that made it are alive."""
-        return self.pidfd >= 0 and not select.select([self.pidfd], [], [], 0)[0] and self.zygote.check()
+        return self.pidfd >= 0 and not has_exited(self.pidfd) and self.zygote.check()
 
     def kill(self) -> None:
         """Only the signal; the owner still calls `end`."""

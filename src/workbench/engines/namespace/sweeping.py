@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import os
-import select
 import signal
 import time
 
 from workbench.engines import proc
+from workbench.engines.pidfd import has_exited
 from workbench_guest.messages import OWN_NAME
 
 # The kernel counts a process's age in hundredths of a second.
@@ -75,7 +75,7 @@ def _until_gone(pidfds: list[int]) -> None:
     """Their room and their memory are needed next; but nobody waits long for what is stuck in the system."""
     deadline = time.monotonic() + _GONE_S
     for pidfd in pidfds:
-        select.select([pidfd], [], [], max(0.0, deadline - time.monotonic()))
+        has_exited(pidfd, within_s=max(0.0, deadline - time.monotonic()))
 
 
 def _send(pidfd: int, number: int) -> None:
