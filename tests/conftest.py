@@ -26,6 +26,7 @@ MakeEngineOptions = Callable[[Path], EngineOptions]
 _LONG = {
     "cli/test_cells.py",
     "cli/test_kernel.py",
+    "cli/test_mcp.py",
     "cli/test_run.py",
     "cli/test_sessions.py",
     "cli/test_state.py",
@@ -41,7 +42,10 @@ _LONG = {
     "kernel/test_attach.py",
     "kernel/test_jupyter_kernel_test.py",
     "kernel/test_parity.py",
+    "mcp/http/test_leftovers.py",
+    "mcp/http/test_limits.py",
     "mcp/http/test_restart.py",
+    "mcp/http/test_transport.py",
     "mcp/test_files.py",
     "mcp/test_recovery.py",
     "restart/test_followers.py",
