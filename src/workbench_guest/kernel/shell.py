@@ -121,6 +121,9 @@ class WorkbenchShell(ZMQInteractiveShell):
 
     def showtraceback(self, exc_tuple: Any = None, *args: Any, **kwargs: Any) -> None:
         """As stock, except that leaving is no error to be shown, and that a group is one."""
+        # First of all, and also outside of the code's own frames, where a second interrupt may have ended up.
+        if self._depth <= 1 and kwargs.get("running_compiled_code") and sys.exc_info()[0] is KeyboardInterrupt:
+            be_deaf_to_interrupts()
         etype, value, tb = self._get_exc_info(exc_tuple)
         if isinstance(value, SystemExit) and etype is SystemExit:
             self.exit_code = value.code
@@ -130,8 +133,6 @@ class WorkbenchShell(ZMQInteractiveShell):
             # Stock prints it, frames of IPython's included, and tells nobody of an error.
             self._showtraceback(etype, value, self._group_lines(value, tb))
             return
-        if etype is KeyboardInterrupt and self._depth == 1 and kwargs.get("running_compiled_code"):
-            be_deaf_to_interrupts()
         with _each_file_looked_up_once():
             super().showtraceback(exc_tuple, *args, **kwargs)
 
