@@ -5,6 +5,9 @@
 <data>/hosts/<id>/          one host: lock, host.sock, journal.jsonl, spool/, root/
 <data>/files/<mount>/       what /mnt/files shows; outlives hosts
 <data>/mounts/<mount>.lock  held while a sandbox uses the mount
+<data>/uploads/<mount>/     what is on its way into a mount, unseen by the sandbox
+<data>/replicas/<mount>.db  what the object store has of a mount, where there is one
+<data>/links.key            what links to files are signed with
 <data>/losses.jsonl         sandboxes that ended with their host
 <data>/workbench.db         records of sessions
 """
@@ -61,6 +64,23 @@ class DataFolder:
     def use_mount(self, mount: MountId) -> int | None:
         """The lock that says so, to be kept open; None while any host's sandbox uses it."""
         return take_lock(self.mount_lock(mount))
+
+    @property
+    def uploads(self) -> Path:
+        """Files that are not whole yet; on the same disk as the mounts, so that one step puts them there."""
+        return self.path / "uploads"
+
+    @property
+    def replicas(self) -> Path:
+        """What is known of the mounts' copies in the object store; on the same disk as the mounts, which come from
+        there when they are brought back.
+        """
+        return self.path / "replicas"
+
+    @property
+    def links_key(self) -> Path:
+        """A secret: who has it can make links to any file."""
+        return self.path / "links.key"
 
     @property
     def records(self) -> Path:

@@ -21,6 +21,7 @@
     │  ├─ HostUnavailable            host_unavailable     none runs, or it does not answer
     │  └─ HostIncompatible           host_incompatible    it speaks another protocol
     ├─ StoreUnavailable              store_unavailable    records or files of sessions cannot be read or written
+    ├─ UpstreamFailed                upstream_failed      what a URL of the caller's leads to failed, or broke off
     └─ ServerError                   the server failed, or cannot be reached
        ├─ ServerUnavailable          server_unavailable   it does not answer, or not in time
        └─ InternalError              internal_error       a defect of ours; the server's log has it
@@ -167,6 +168,13 @@ class StoreUnavailable(WorkbenchError):
     """Records or files of sessions cannot be read or written."""
 
     code = "store_unavailable"
+
+
+class UpstreamFailed(WorkbenchError):
+    """What a URL of the caller's leads to failed, answered with another status, or broke off."""
+
+    code = "upstream_failed"
+    retryable = True
 
 
 class ServerError(WorkbenchError):

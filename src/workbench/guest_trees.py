@@ -8,7 +8,9 @@ folder is open at a time: back up leads "..", which counts only if it is the fol
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -112,6 +114,50 @@ def _remove_in(path: Path) -> None:
     path.rmdir()
 
 
+class Removed(NamedTuple):
+    """What is no more."""
+
+    files: int
+    """and links, devices and so on: what is no folder"""
+    folders: int
+    bytes: int
+    """blocks of files that had no other name"""
+
+
+def remove_beneath(folder: int, name: str, *, within_s: float = 60.0) -> Removed:
+    """Remove a folder with all in it, right below an open one.
+
+    Raises:
+        OSError: it is still there: a part cannot be removed, or is made anew all the time; ENOTDIR if it is no folder
+            any more, ETIMEDOUT if it takes too long.
+    """
+    files, folders, size, give_up = 0, 0, 0, time.monotonic() + within_s
+    for _ in range(_PASSES):
+        for step in _Walk(name, folder, unlock=True):
+            if time.monotonic() > give_up:
+                raise TimeoutError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT), name)
+            with contextlib.suppress(OSError):
+                if step.entry is None:
+                    os.rmdir(step.name, dir_fd=step.folder)
+                    folders += 1
+                elif not step.is_folder:
+                    found = step.entry.stat(follow_symlinks=False)
+                    os.unlink(step.name, dir_fd=step.folder)
+                    files += 1
+                    size += found.st_blocks * _BLOCK if found.st_nlink == 1 else 0
+        try:
+            os.rmdir(name, dir_fd=folder)
+        except FileNotFoundError:
+            return Removed(files, folders, size)
+        except OSError as problem:
+            left = problem
+            if problem.errno == errno.ENOTDIR:
+                break
+        else:
+            return Removed(files, folders + 1, size)
+    raise left
+
+
 class _Step(NamedTuple):
     """Something in the open folder."""
 
@@ -134,15 +180,16 @@ class _Level:
 class _Walk:
     """Yields each entry below `top` once before what is in it, and each folder a second time after."""
 
-    def __init__(self, top: Path, *, unlock: bool = False) -> None:
+    def __init__(self, top: Path | str, within: int | None = None, *, unlock: bool = False) -> None:
         self.complete = True
         self._top = top
+        self._within = within
         self._unlock = unlock
         self._folder = -1
 
     def __iter__(self) -> Iterator[_Step]:
         try:
-            if self._open(os.fspath(self._top), None):
+            if self._open(os.fspath(self._top), self._within):
                 yield from self._below()
         finally:
             self._move_to(-1)

@@ -14,6 +14,7 @@ from typing import Protocol
 from workbench.model.capability import Capability
 from workbench.model.ids import ProcessId, SandboxId
 from workbench.model.image import Image
+from workbench.model.mounts import Quota
 from workbench.model.process import ProcessExit, ProcessSpec, Stream, check_words
 from workbench.model.tier import Tier
 
@@ -67,6 +68,16 @@ class Usage:
     peak_memory_bytes: int
     cpu_s: float
     processes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OverQuota:
+    """What /mnt/files holds where that is more than the tier has."""
+
+    bytes: int
+    files: int
+    """files and folders"""
+    quota: Quota
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,6 +174,25 @@ class Sandbox(Protocol):
 
         Raises:
             SandboxUnavailable: it is gone.
+        """
+        ...
+
+    async def over_quota(self) -> OverQuota | None:
+        """What /mnt/files holds, if that is more than the tier has; looked at again where it may have changed, for a
+        bounded time. None from an engine that does not measure it, and for what it has not noticed yet.
+
+        Raises:
+            SandboxUnavailable: it is gone, maybe for what was found now; `gone` in its context says why.
+        """
+        ...
+
+    async def wait_over_quota(self) -> OverQuota:
+        """Return when what runs is to be interrupted for what it writes into /mnt/files. For one who waits at a time.
+
+        That is when it is first seen over the quota, and again each time that it has grown by a large step. To be at
+        the quota is not to be over it, and what was there before the sandbox is nobody's to be interrupted for. An
+        engine that measures ends the sandbox, as `wait_gone` tells, only where all of this did not help: a good part
+        beyond the quota, or where it cannot measure. One that does not never returns.
         """
         ...
 

@@ -301,15 +301,3 @@ class Records(Protocol):
     async def aclose(self) -> None:
         """May be called twice."""
         ...
-
-
-class MountStore(Protocol):
-    """Files of sessions."""
-
-    async def remove(self, mount: MountId) -> None:
-        """Drop the mount and everything in it; nothing happens if there is none.
-
-        Raises:
-            Conflict: a sandbox uses it.
-        """
-        ...

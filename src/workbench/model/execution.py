@@ -187,7 +187,9 @@ class CellResult:
     error: CellError | None = None
     """what was raised"""
     explanation: str = ""
-    """unless the outcome is ok or raised: what happened and what to do next, in a sentence or two"""
+    """what happened and what to do next, in a sentence or two: if the outcome is neither ok nor raised, or if there is
+    something else that one must know, say that /mnt/files is over its quota
+    """
     displays: tuple[Display, ...] = ()
     displays_left_out: int = 0
     """rich outputs beyond those that are here; all of them are in the spool, and in `displays_file_path`"""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 
@@ -35,6 +36,15 @@ for _ in range(40):
 print("full", flush=True)
 input()
 """
+# Real blocks, of which none is written.
+_KEEP_FILES = """\
+import os
+file = os.open(os.environ.get("WORKBENCH_FILES", "/mnt/files") + "/large", os.O_CREAT | os.O_WRONLY)
+os.posix_fallocate(file, 0, 300 * 2**20)
+"""
+_DELETE_FILES = "import os\nos.unlink(os.environ.get('WORKBENCH_FILES', '/mnt/files') + '/large')"
+# Several looks of an engine that looks at files.
+_LOOKED_S = 1.0
 _OPENS = "files = [open('/dev/null') for _ in range({count})]"
 
 
@@ -163,6 +173,26 @@ class LimitsContract:
             assert (done.exit.code, done.exit.limits) == (0, ())
         else:
             assert Limit.DISK in done.exit.limits, done
+
+    async def test_files_over_their_quota_are_told_and_the_sandbox_lives(
+        self, engine: Engine, make_sandbox: MakeSandbox
+    ) -> None:
+        """What runs can be interrupted, delete them, and all is as before."""
+        sandbox = await make_sandbox(tier=replace(STANDARD, files_bytes=280 * _MIB))
+        assert await sandbox.over_quota() is None
+        assert (await run(sandbox, code(_KEEP_FILES))).exit.code == 0
+        if grade(engine, Barrier.FILES_DISK) is Grade.ABSENT:
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(sandbox.wait_over_quota(), _LOOKED_S)
+            assert await sandbox.over_quota() is None
+            return
+        async with asyncio.timeout(PATIENCE_S):
+            told = await sandbox.wait_over_quota()
+        assert told.bytes >= 300 * _MIB
+        assert (told.quota.bytes, told.quota.files) == (280 * _MIB, STANDARD.files_inodes)
+        assert (await sandbox.over_quota()) == told
+        assert (await run(sandbox, code(_DELETE_FILES))).exit.code == 0
+        assert await sandbox.over_quota() is None
 
     async def test_too_many_open_files_is_named(self, sandbox: Sandbox) -> None:
         """Whoever set the cap: here the process itself, lower than the tier's."""
