@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import workbench_guest
-from workbench.contracts.engine import RunningProcess, SandboxDescription, SandboxSpec, Usage
+from workbench.contracts.engine import OverQuota, RunningProcess, SandboxDescription, SandboxSpec, Usage
 from workbench.engines import proc
 from workbench.engines.admission import check_alive, check_start
 from workbench.engines.environment import SANDBOX_VARIABLE, base_environment
@@ -240,6 +240,15 @@ class ProcessSandbox:
             cpu_s=self._spent_by_ended + sum(proc.cpu_seconds(pid) for pid in pids),
             processes=sum(proc.threads(pid) for pid in pids),
         )
+
+    async def over_quota(self) -> OverQuota | None:
+        """As the contract says. Nobody measures files here."""
+        return None
+
+    async def wait_over_quota(self) -> OverQuota:
+        """As the contract says: never."""
+        never: asyncio.Future[OverQuota] = asyncio.get_running_loop().create_future()
+        return await never
 
     async def processes(self) -> tuple[RunningProcess, ...]:
         """As the contract says; inside is outside here."""

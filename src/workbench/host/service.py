@@ -151,6 +151,7 @@ class HostService:
             visit=lambda: hosted.freezer.visit(),
         )
         hosted = Hosted(request=request, sandbox=sandbox, files=files, cells=cells, made=time.monotonic())
+        cells.open()
         self._sandboxes[identity] = hosted
         self._journal.made(identity, sandbox.description.root_pid)
         hosted.follower = asyncio.create_task(self._follow(identity, hosted), name=f"until {identity} ends")

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 
-from workbench.contracts.engine import OutputChunk, RunningProcess, SandboxDescription, Usage
+from workbench.contracts.engine import OutputChunk, OverQuota, RunningProcess, SandboxDescription, Usage
 from workbench.contracts.kernel import (
     AttachPoint,
     Began,
@@ -253,6 +253,8 @@ class StandInSandbox:
         self.first_to_go: list[str] = []
         self.cpu_s = 0.0
         self.frozen = False
+        self.over: OverQuota | None = None
+        self.over_told: asyncio.Queue[OverQuota] = asyncio.Queue()
         self.gone = ""
         self.started: list[StandInProcess] = []
         self.listed: tuple[RunningProcess, ...] = ()
@@ -276,6 +278,14 @@ class StandInSandbox:
             raise SandboxUnavailable(self.gone)
         self.cpu_s += 0.25
         return Usage(memory_bytes=self.memory_bytes, peak_memory_bytes=7, cpu_s=self.cpu_s, processes=1)
+
+    async def over_quota(self) -> OverQuota | None:
+        if self.gone:
+            raise SandboxUnavailable(self.gone, {"gone": self.gone})
+        return self.over
+
+    async def wait_over_quota(self) -> OverQuota:
+        return await self.over_told.get()
 
     async def processes(self) -> tuple[RunningProcess, ...]:
         return self.listed

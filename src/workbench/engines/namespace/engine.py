@@ -193,7 +193,7 @@ class NamespaceEngine:
             # Slots are prepared at the standard tier, which most ask for.
             slot.group.apply(spec.tier)
             await self._resize(slot, spec.tier)
-        self._files_watch.note_free()
+        quota = await self._files_watch.begin(spec.files, spec.tier)
         await self._hand_over(spec.files, slot)
         await self._furnish(slot, spec.files.name, map_owner=self._maps_owner)
         sandbox = NamespaceSandbox(
@@ -202,7 +202,9 @@ class NamespaceEngine:
             limits_by=self.limits.keeper.kind,
             base_env=base_environment(slot.zygote.image, home=HOME, scratch=SCRATCH),
             cpus=self._cpus,
+            quota=quota,
             resize=self._resize,
+            look_at_files=self._look_if_changed,
             on_gone=self._live.discard,
         )
         await sandbox.open()
@@ -333,7 +335,19 @@ class NamespaceEngine:
                     sandbox.end_soon(reason)
 
     async def _look_at_files(self) -> None:
-        for sandbox, reason in await self._files_watch.over_quota(self._while_running()):
+        for sandbox, reason in await self._files_watch.look(self._while_running()):
+            sandbox.end_soon(reason)
+
+    async def _look_if_changed(self, sandbox: NamespaceSandbox) -> None:
+        """For who wants to know now what the next look would find."""
+        if sandbox.quota.over is None and not self._files_watch.may_be_fuller():
+            return
+        reason = await self._files_watch.look_at(sandbox)
+        if sandbox.quota.is_far and not reason:
+            # The next look would end it: nobody is told to tidy up who will not come to it.
+            await asyncio.sleep(FILES_INTERVAL_S)
+            reason = await self._files_watch.look_at(sandbox)
+        if reason:
             sandbox.end_soon(reason)
 
     def _while_running(self) -> Iterator[NamespaceSandbox]:
@@ -366,6 +380,7 @@ class NamespaceEngine:
         if unfinished := {*self._making, *self._watching, *filter(None, (self._refilling,))}:
             await asyncio.wait(unfinished)
         await asyncio.gather(*(sandbox.aclose() for sandbox in list(self._live)))
+        await self._files_watch.aclose()
         for slot in self._pool:
             slot.kill()
         await asyncio.gather(*(slot.end() for slot in self._pool))

@@ -8,13 +8,14 @@ import os
 import signal
 from collections.abc import Awaitable, Callable, Sequence
 
-from workbench.contracts.engine import RunningProcess, SandboxDescription, SandboxSpec, Usage
+from workbench.contracts.engine import OverQuota, RunningProcess, SandboxDescription, SandboxSpec, Usage
 from workbench.engines import proc
 from workbench.engines.admission import check_alive, check_start
 from workbench.engines.namespace.channel import ChannelClosed, MessageTooLong
 from workbench.engines.namespace.dormant import DormantProcesses
 from workbench.engines.namespace.freezing import Freezing
 from workbench.engines.namespace.limits.keeper import Counters
+from workbench.engines.namespace.quota import FilesQuota
 from workbench.engines.namespace.slot import END_TIMEOUT_S, Slot
 from workbench.engines.namespace.sweeping import end_newer
 from workbench.engines.pidfd import exited
@@ -39,10 +40,12 @@ from workbench_guest.messages import (
 _START_TIMEOUT_S = 30.0
 # A page: less than this left of a folder in memory means that a write was refused.
 _FULL_BYTES = 4096
+# For a look at files for a result; a million of them take longer, and are told as they were last seen.
+_LOOK_S = 1.0
 
 
 class NamespaceSandbox:
-    """Owned by its creator. `resize` and `on_gone` are the engine's."""
+    """Owned by its creator. `resize`, `look_at_files` and `on_gone` are the engine's."""
 
     def __init__(
         self,
@@ -52,7 +55,9 @@ class NamespaceSandbox:
         limits_by: str,
         base_env: dict[str, str],
         cpus: int,
+        quota: FilesQuota,
         resize: Callable[[Slot, Tier], Awaitable[None]],
+        look_at_files: Callable[[NamespaceSandbox], Awaitable[None]],
         on_gone: Callable[[NamespaceSandbox], None],
     ) -> None:
         self._spec = spec
@@ -61,7 +66,9 @@ class NamespaceSandbox:
         self._limits_by = limits_by
         self._base_env = base_env
         self._cpus = cpus
+        self.quota = quota
         self._resize = resize
+        self._look_at_files = look_at_files
         self._on_gone = on_gone
         self._starting: dict[str, asyncio.Future[Started | NotStarted]] = {}
         self._running: dict[str, tuple[PipedProcess, Counters]] = {}
@@ -218,6 +225,20 @@ class NamespaceSandbox:
         """As the contract says."""
         check_alive(self._spec.id, self._why_gone)
         return self.slot.group.usage()
+
+    async def over_quota(self) -> OverQuota | None:
+        """As the contract says."""
+        if self._why_gone is None:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_LOOK_S):
+                    await self._look_at_files(self)
+        if (gone := self._why_gone) is not None:
+            raise SandboxUnavailable(f"sandbox {self._spec.id} is gone: {gone}", {"gone": gone})
+        return self.quota.over
+
+    async def wait_over_quota(self) -> OverQuota:
+        """As the contract says."""
+        return await self.quota.wait()
 
     async def processes(self) -> tuple[RunningProcess, ...]:
         """As the contract says. Pid 1 and the interpreters that wait in its care are the engine's own."""

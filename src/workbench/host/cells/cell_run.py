@@ -48,6 +48,8 @@ class Ending:
     """why the memory is gone or must go; empty if it goes on"""
     problem: WorkbenchError | None
     """what the kernel raised instead"""
+    why_interrupted: str
+    """if it was, and not because a caller asked for it"""
 
     @property
     def never_began(self) -> bool:
@@ -67,6 +69,7 @@ class CellRun:
         self._stop = asyncio.Event()
         self._decided: Outcome | None = None
         self._was_interrupted = False
+        self._why_interrupted = ""
         self._began: Began | None = None
         self._finished: Finished | None = None
         self._exit: ProcessExit | None = None
@@ -111,9 +114,12 @@ class CellRun:
             async with asyncio.timeout(self._ladder.close_s):
                 await self.over.wait()
 
-    def interrupted(self) -> None:
-        """By request: an end with an error is an interruption from here on."""
-        self._was_interrupted = True
+    def interrupted(self, why: str = "") -> None:
+        """By request, or for this reason: an end with an error is an interruption from here on.
+
+        The last one counts: code that ran on after those before it was not ended by them.
+        """
+        self._was_interrupted, self._why_interrupted = True, why
 
     def stop(self, reason: str, end: ProcessExit | None = None) -> None:
         """The memory is gone, or someone wants it gone."""
@@ -161,6 +167,7 @@ class CellRun:
             exit=self._exit,
             lost=lost,
             problem=self._problem,
+            why_interrupted=self._why_interrupted,
         )
 
     def _outcome(self) -> Outcome:

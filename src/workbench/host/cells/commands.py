@@ -18,7 +18,7 @@ from workbench.host.cells.measuring import Meter
 from workbench.host.cells.mount_files import Mount
 from workbench.host.cells.results import command_result
 from workbench.host.cells.tracked import Shelf, State, Tracked
-from workbench.host.cells.words import Place, how_it_ended
+from workbench.host.cells.words import Place, how_it_ended, sandbox_ended
 from workbench.model.execution import BackgroundProcess, Command, MemoryState, Outcome, Piece, PieceKind, Receipt
 from workbench.model.ids import ProcessId, new_process_id
 from workbench.model.process import ProcessExit, ProcessSpec, Stream
@@ -88,6 +88,7 @@ class _UnderWay:
     process: Process
     identity: ProcessId
     was_interrupted: bool = False
+    why_interrupted: str = ""
 
 
 class Commands:
@@ -154,8 +155,9 @@ class Commands:
         outcome = _outcome(end, in_time=in_time, was_interrupted=under_way.was_interrupted)
         cost = await measured.stop()
         receipt = await memory()
-        if end.lost:
-            receipt = replace(receipt, state=MemoryState.LOST, reason=how_it_ended(end))
+        if end.lost or cost.gone:
+            reason = how_it_ended(end if end.lost else sandbox_ended(cost.gone))
+            receipt = replace(receipt, state=MemoryState.LOST, reason=reason)
         receipt = replace(
             receipt,
             working_folder=command.cwd,
@@ -164,7 +166,8 @@ class Commands:
             wall_s=cost.wall_s,
         )
         await tracked.output.keep_whole(self._mount)
-        tracked.end(command_result(command, outcome, end, receipt, tracked.output, self._place))
+        why = under_way.why_interrupted
+        tracked.end(command_result(command, outcome, end, receipt, tracked.output, self._place, cost, why))
 
     async def _until_it_ends(self, under_way: _UnderWay, limit_s: float) -> tuple[ProcessExit, bool]:
         end = await _exit_within(under_way.process, limit_s)
@@ -203,10 +206,16 @@ class Commands:
                     return
                 await asyncio.sleep(self._grace.look_s)
 
-    async def interrupt(self, tracked: Tracked) -> None:
-        """SIGINT to its group; nothing happens if it has ended."""
+    async def interrupt_all(self, why: str) -> None:
+        """What runs now, for this reason."""
+        for tracked in list(self._under_way):
+            await self.interrupt(tracked, why)
+
+    async def interrupt(self, tracked: Tracked, why: str = "") -> None:
+        """SIGINT to its group, by request or for this reason; nothing happens if it has ended."""
         if (under_way := self._under_way.get(tracked)) is not None:
-            under_way.was_interrupted = True
+            # The last one counts: what ran on after those before it was not ended by them.
+            under_way.was_interrupted, under_way.why_interrupted = True, why
             await _signal(under_way.process, signal.SIGINT)
         elif tracked.state is State.WAITING:
             self._stopped_early.add(tracked)

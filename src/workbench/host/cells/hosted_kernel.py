@@ -33,7 +33,7 @@ from workbench.host.cells.results import cell_result
 from workbench.host.cells.snapshots import Snapshot, SnapshotPolicy, Snapshots
 from workbench.host.cells.tracked import Shelf, State, Tracked
 from workbench.host.cells.visits import Visits
-from workbench.host.cells.words import RESTARTED, Place, how_it_ended
+from workbench.host.cells.words import RESTARTED, Place, how_it_ended, sandbox_ended
 from workbench.model.execution import Cell, Receipt, SnapshotState
 from workbench.model.ids import CellId, new_cell_id
 from workbench.model.process import ProcessExit
@@ -191,9 +191,13 @@ class HostedKernel:
         if ending.lost:
             # Whoever noticed the end first, the cell knows best why.
             change = replace(await self.memories.settle(), lost=joined(memory.change.reason, ending.lost))
+        elif cost.gone:
+            # After its end, so the cell did what it did; the next memory's epoch is told by its own first receipt.
+            change = Change(lost=joined(change.reason, how_it_ended(sandbox_ended(cost.gone))))
         receipt = self._receipt(memory, ending, change, cost, kept)
         await tracked.output.keep_whole(self._mount)
-        tracked.end(cell_result(cell, ending, receipt, tracked.output, self._place, change.restored))
+        told = (receipt, tracked.output, self._place, change.restored, cost)
+        tracked.end(cell_result(cell, ending, *told))
 
     async def _ready_with_snapshot(self) -> Memory:
         """A memory that came back, or whose start-up code has run, is kept before anything can happen to it."""
@@ -286,13 +290,13 @@ class HostedKernel:
             self._run[1].stop(RESTARTED)
         await self.memories.replace(RESTARTED)
 
-    async def interrupt(self, cell: CellId | None = None) -> None:
-        """What runs, or only this one if it does. Until it is over, up to a few times."""
+    async def interrupt(self, cell: CellId | None = None, why: str = "") -> None:
+        """What runs, or only this one if it does; until it is over, up to a few times. `why` if nobody asked for it."""
         if (running := self._running(cell)) is not None:
             kernel, over, run = running
             # Nothing may come between this and the look: what is interrupted is what was looked at.
             if run is not None:
-                run.interrupted()
+                run.interrupted(why)
             await self._interrupts.send(kernel, over)
 
     def _running(self, cell: CellId | None) -> tuple[Kernel, asyncio.Event, CellRun | None] | None:

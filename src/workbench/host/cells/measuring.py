@@ -6,8 +6,8 @@ import asyncio
 import time
 from dataclasses import dataclass
 
-from workbench.contracts.engine import Sandbox, Usage
-from workbench.errors import WorkbenchError
+from workbench.contracts.engine import OverQuota, Sandbox, Usage
+from workbench.errors import SandboxUnavailable, WorkbenchError
 
 # Reading a few numbers; a machine that needs longer has other sorrows than a receipt.
 _MEASURE_S = 5.0
@@ -21,6 +21,10 @@ class Cost:
     cpu_s: float
     wall_s: float
     peak_memory_bytes: int
+    over_quota: OverQuota | None
+    """what /mnt/files holds after it, if that is too much"""
+    gone: str
+    """why the sandbox has ended by now, if it has; maybe for what /mnt/files holds"""
 
 
 class Meter:
@@ -43,6 +47,16 @@ class Meter:
             pass
         return self._last
 
+    async def over_quota(self) -> tuple[OverQuota | None, str]:
+        """Now, as far as it is known; and why the sandbox is gone, if it is."""
+        try:
+            async with asyncio.timeout(_MEASURE_S):
+                return await self._sandbox.over_quota(), ""
+        except SandboxUnavailable as problem:
+            return None, problem.context.get("gone", "")
+        except (WorkbenchError, TimeoutError):
+            return None, ""
+
 
 class Running:
     """A call that is being measured."""
@@ -56,8 +70,11 @@ class Running:
         """Until now."""
         wall_s = time.monotonic() - self._since
         after = await self._meter.read()
+        over, gone = await self._meter.over_quota()
         return Cost(
             cpu_s=max(0.0, after.cpu_s - self._before.cpu_s),
             wall_s=wall_s,
             peak_memory_bytes=max(after.peak_memory_bytes, self._before.peak_memory_bytes),
+            over_quota=over,
+            gone=gone,
         )

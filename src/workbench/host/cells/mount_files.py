@@ -1,11 +1,10 @@
 """Files that the host itself puts into a session's mount, where a hostile guest is at home.
 
-Reading and listing for callers is left to the file operations of a later day; they start from here.
+What callers put there or read is the store's (`storage/disk.py`).
 """
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import os
 from collections.abc import Iterator
@@ -13,56 +12,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from workbench.guest_files import make_folder, open_beneath
 from workbench.guest_trees import measure_tree
 
 INSIDE = "/mnt/files"
 # An agent reads, changes and deletes them as its own.
-_FILE_MODE, _FOLDER_MODE = 0o644, 0o755
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_FILE_MODE = 0o644
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-_OPENAT2 = 437
-_NO_XDEV, _NO_MAGICLINKS, _NO_SYMLINKS, _BENEATH = 0x01, 0x02, 0x04, 0x08
-_RESOLVE = _NO_XDEV | _NO_MAGICLINKS | _NO_SYMLINKS | _BENEATH
-# The kernel gives up on a lookup during which something was renamed; who renames without end gets no file.
-_LOOKUPS = 16
 _FULL = "/mnt/files is full: delete what is not needed there, or print less"
 
 
 class MountRefused(Exception):
     """The file cannot be there; the message is for the agent."""
-
-
-class _How(ctypes.Structure):
-    _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
-
-
-_libc = ctypes.CDLL(None, use_errno=True)
-
-
-def open_beneath(folder: int, name: str, flags: int, mode: int = 0) -> int:
-    """A descriptor of something right in the folder; no link is followed on the way or at its end.
-
-    Raises:
-        OSError: as from open; ELOOP for a link, EXDEV for a way out.
-    """
-    # BARRIER: a link in the mount would make the host, which may be root, write where its maker cannot; held by
-    # tests/security/test_mount_links.py.
-    if "/" in name or name in ("", ".", ".."):
-        raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), name)
-    how = _How(flags, mode, _RESOLVE)
-    for _ in range(_LOOKUPS):
-        opened = _libc.syscall(
-            _OPENAT2, ctypes.c_int(folder), os.fsencode(name), ctypes.byref(how), ctypes.c_size_t(ctypes.sizeof(how))
-        )
-        if opened >= 0:
-            return int(opened)
-        number = ctypes.get_errno()
-        if number in (errno.ENOSYS, errno.EPERM):
-            # Linux before 5.6, or a filter around us that does not know the call. For one name this is the same.
-            return os.open(name, flags | os.O_NOFOLLOW, mode, dir_fd=folder)
-        if number not in (errno.EAGAIN, errno.EINTR):
-            break
-    raise OSError(number, os.strerror(number), name)
 
 
 @dataclass(slots=True)
@@ -166,7 +127,7 @@ class Mount:
             found = os.fstat(top)
             owner = (found.st_uid, found.st_gid) if os.geteuid() == 0 else None
             try:
-                descriptor = _folder(top, name, owner)
+                descriptor = make_folder(top, name, owner)
             except OSError as problem:
                 raise MountRefused(_words(problem, inside)) from problem
             try:
@@ -186,22 +147,6 @@ class Mount:
 
 # The folder, and at most four files in it.
 _ENTRIES_OF_OURS = 5
-
-
-def _folder(top: int, name: str, owner: tuple[int, int] | None) -> int:
-    try:
-        os.mkdir(name, _FOLDER_MODE, dir_fd=top)
-    except FileExistsError:
-        return open_beneath(top, name, _FOLDER)
-    descriptor = open_beneath(top, name, _FOLDER)
-    try:
-        os.fchmod(descriptor, _FOLDER_MODE)
-        if owner is not None:
-            os.fchown(descriptor, *owner)
-    except OSError:
-        os.close(descriptor)
-        raise
-    return descriptor
 
 
 def _words(problem: OSError, inside: str) -> str:

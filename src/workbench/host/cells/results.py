@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 from workbench.host.cells.cell_run import Ending
+from workbench.host.cells.measuring import Cost
 from workbench.host.cells.recorder import Recorder
-from workbench.host.cells.words import Place, Restored, command_explanation, explanation
+from workbench.host.cells.words import (
+    Place,
+    Restored,
+    command_explanation,
+    explanation,
+    how_it_ended,
+    sandbox_ended,
+    then_gone,
+    with_quota,
+)
 from workbench.model.execution import Cell, CellResult, Command, CommandResult, Outcome, Receipt
 from workbench.model.process import ProcessExit
 
@@ -12,12 +22,26 @@ _INCOMPLETE = "The kernel did not say that its output is complete; what was prin
 
 
 def cell_result(
-    cell: Cell, ending: Ending, receipt: Receipt, output: Recorder, place: Place, restored: Restored | None
+    cell: Cell,
+    ending: Ending,
+    receipt: Receipt,
+    output: Recorder,
+    place: Place,
+    restored: Restored | None,
+    cost: Cost,
 ) -> CellResult:
     """Of a cell that began."""
-    words = explanation(ending.outcome, cell.limit_s, ending.lost, place, ending.exit, restored)
+    why, lost, end = ending.why_interrupted, ending.lost, ending.exit
+    gone_after = "" if lost else cost.gone
+    if gone_after:
+        end = sandbox_ended(gone_after)
+        lost = how_it_ended(end)
+    words = explanation(ending.outcome, cell.limit_s, lost, place, end, restored, why_interrupted=why)
+    if gone_after and not words:
+        words = then_gone("the cell", gone_after, place)
     if ending.finished is not None and ending.finished.output_incomplete:
         words = f"{words} {_INCOMPLETE}".strip()
+    is_gone = end is not None and end.lost
     return CellResult(
         cell=cell.id,
         outcome=ending.outcome,
@@ -25,7 +49,7 @@ def cell_result(
         stdout=output.text("stdout"),
         stderr=output.text("stderr"),
         error=None if ending.outcome is Outcome.OK else output.error,
-        explanation=words,
+        explanation=with_quota(words, None if is_gone else cost.over_quota),
         displays=output.displays,
         displays_left_out=output.displays_left_out,
         displays_file_path=output.displays_file,
@@ -36,16 +60,26 @@ def cell_result(
 
 
 def command_result(
-    command: Command, outcome: Outcome, end: ProcessExit, receipt: Receipt, output: Recorder, place: Place
+    command: Command,
+    outcome: Outcome,
+    end: ProcessExit,
+    receipt: Receipt,
+    output: Recorder,
+    place: Place,
+    cost: Cost,
+    why_interrupted: str,
 ) -> CommandResult:
     """Of a command that began."""
+    words = command_explanation(outcome, command.limit_s, end, place, why_interrupted=why_interrupted)
+    if cost.gone and not end.lost:
+        words = f"{words} {then_gone('the command', cost.gone, place)}".strip()
     return CommandResult(
         command=command.id,
         outcome=outcome,
         exit_code=_as_bash_has_it(end),
         stdout=output.text("stdout"),
         stderr=output.text("stderr"),
-        explanation=command_explanation(outcome, command.limit_s, end, place),
+        explanation=with_quota(words, None if end.lost else cost.over_quota),
         limits=end.limits,
         receipt=receipt,
     )

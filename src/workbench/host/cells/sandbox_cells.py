@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 from collections.abc import Callable
 from dataclasses import replace
@@ -22,12 +23,13 @@ from workbench.host.cells.mount_files import Mount
 from workbench.host.cells.recorder import Recorder
 from workbench.host.cells.snapshots import Snapshot, SnapshotPolicy
 from workbench.host.cells.tracked import Shelf, State, Tracked
-from workbench.host.cells.words import Place
+from workbench.host.cells.words import Place, over_quota_words
 from workbench.host.waits import MAX_WAIT_S, bounded
 from workbench.model.execution import Cell, CellResult, Command, CommandResult, Receipt
 from workbench.model.ids import KernelId, SandboxId, cell_id, kernel_id
 from workbench.wire import kernels as wire
 
+_log = logging.getLogger(__name__)
 _MAX_READ = 4 * 1024 * 1024
 _MOST_VARIABLES = 10_000
 
@@ -70,6 +72,7 @@ class SandboxCells:
         self._kernels: dict[KernelId, HostedKernel] = {}
         self._unwanted: set[KernelId] = set()
         """that were ended before they began"""
+        self._heeding: asyncio.Task[None] | None = None
         self._commands = Commands(
             sandbox=sandbox,
             shelf=self._shelf,
@@ -78,6 +81,19 @@ class SandboxCells:
             place=self._place(""),
             grace=options.grace,
         )
+
+    def open(self) -> None:
+        """From here on, what runs is interrupted when it has made /mnt/files too full."""
+        self._heeding = asyncio.create_task(self._heed_quota(), name=f"quota of {self._id}")
+
+    async def _heed_quota(self) -> None:
+        while True:
+            why = over_quota_words(await self._sandbox.wait_over_quota())
+            try:
+                kernels = [kernel.interrupt(why=why) for kernel in self._kernels.values()]
+                await asyncio.gather(self._commands.interrupt_all(why), *kernels)
+            except Exception:  # noqa: BLE001  the next one must be heeded all the same
+                _log.exception("what runs in %s could not be interrupted", self._id)
 
     def _place(self, start_up: str) -> Place:
         return Place(files_kept=self._files_kept, has_start_up=bool(start_up), most_s=self._options.limit_max_s)
@@ -318,6 +334,9 @@ class SandboxCells:
     async def aclose(self) -> None:
         """After the sandbox ended: what ran has its result, then everything is dropped. May be called twice."""
         self.close()
+        if self._heeding is not None:
+            self._heeding.cancel()
+            await asyncio.wait([self._heeding])
         # The mount is given back next: no thread of ours may still write into it.
         for tracked in self._shelf.live():
             tracked.output.give_up()

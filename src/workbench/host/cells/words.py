@@ -5,11 +5,14 @@ from __future__ import annotations
 import signal
 from dataclasses import dataclass
 
+from workbench.contracts.engine import OverQuota
 from workbench.model.execution import Outcome
 from workbench.model.process import Limit, ProcessExit
 
 RESTARTED = "the kernel was restarted by request"
 NOT_INTERRUPTIBLE = "the kernel did not react to interrupts and had to be ended"
+_OVER_QUOTA = "/mnt/files is over its quota"
+_DELETE = "Delete files there: until then code runs, and is interrupted when it adds more to them."
 _NEW_KERNEL = "The next cell runs in a new kernel: import and define again what you need."
 
 
@@ -54,6 +57,11 @@ def how_it_ended(end: ProcessExit) -> str:
     return f"os._exit or a library ended the kernel's process with code {end.code}"
 
 
+def sandbox_ended(reason: str) -> ProcessExit:
+    """How everything in it ended."""
+    return ProcessExit(code=None, lost=True, reason=reason)
+
+
 def signal_words(number: int) -> str:
     """`segmentation fault` and the like."""
     try:
@@ -96,8 +104,38 @@ def after_a_loss(place: Place, end: ProcessExit | None) -> str:
     return f"{kept} {_NEW_KERNEL}{start_up}{_advice(end)}"
 
 
+def then_gone(what: str, reason: str, place: Place) -> str:
+    """For what had come to its own end just before the sandbox did."""
+    return f"After {what} had ended, so did the sandbox: {reason}. {after_a_loss(place, sandbox_ended(reason))}"
+
+
+def over_quota_words(over: OverQuota) -> str:
+    """In a clause, why something was interrupted."""
+    held = []
+    if over.bytes > over.quota.bytes:
+        held.append(f"{over.bytes:,} of {over.quota.bytes:,} bytes")
+    if over.files > over.quota.files:
+        held.append(f"{over.files:,} of {over.quota.files:,} files")
+    return f"{_OVER_QUOTA}: it holds {' and '.join(held)}"
+
+
+def with_quota(words: str, over: OverQuota | None) -> str:
+    """An explanation, and what its reader must know of /mnt/files as it is now."""
+    if over is None:
+        return words
+    told = "" if _OVER_QUOTA in words else f"{over_quota_words(over)}. "
+    return f"{words} {told}{_DELETE}".strip()
+
+
 def explanation(
-    outcome: Outcome, limit_s: float, lost: str, place: Place, end: ProcessExit | None, restored: Restored | None = None
+    outcome: Outcome,
+    limit_s: float,
+    lost: str,
+    place: Place,
+    end: ProcessExit | None,
+    restored: Restored | None = None,
+    *,
+    why_interrupted: str = "",
 ) -> str:
     """For a cell whose end its own code did not decide; `lost` is why its memory is gone, if it is."""
     after = "Variables keep the values that they had at that moment."
@@ -109,11 +147,16 @@ def explanation(
             what += f"; {lost}." if lost else " and was interrupted."
             return f"{what} {after} {_more_time(limit_s, place.most_s)}"
         case Outcome.INTERRUPTED:
-            return f"The cell was interrupted by request. {after}"
+            then = f"; {lost}" if lost else ""
+            return f"The cell was interrupted{_by(why_interrupted)}{then}. {after}"
         case Outcome.LOST:
             return f"The cell did not come to its end: {lost}. {after}"
         case _:
             return ""
+
+
+def _by(why: str) -> str:
+    return f": {why}" if why else " by request"
 
 
 def _more_time(limit_s: float, most_s: float) -> str:
@@ -121,12 +164,14 @@ def _more_time(limit_s: float, most_s: float) -> str:
     return f"Do it in smaller steps or in the background{longer}."
 
 
-def command_explanation(outcome: Outcome, limit_s: float, end: ProcessExit, place: Place) -> str:
+def command_explanation(
+    outcome: Outcome, limit_s: float, end: ProcessExit, place: Place, *, why_interrupted: str = ""
+) -> str:
     """The same for a command."""
     if outcome is Outcome.LOST:
         return f"The command did not come to its end: {how_it_ended(end)}. {after_a_loss(place, end)}"
     if outcome is Outcome.INTERRUPTED:
-        return "The command and everything in its process group were interrupted by request."
+        return f"The command and everything in its process group were interrupted{_by(why_interrupted)}."
     if outcome is Outcome.TIMED_OUT:
         return (
             f"The command ran longer than its limit of {limit_s:g} s and was ended with everything in its process "

@@ -60,7 +60,7 @@ async def test_files_that_take_long_to_count_do_not_put_off_the_look_at_memory(
         counting.set()
         let_go.wait(10)
 
-    async def over_quota(_sandboxes: object) -> list[object]:
+    async def look_at_files(_sandboxes: object) -> list[object]:
         await asyncio.to_thread(count)
         return []
 
@@ -73,7 +73,7 @@ async def test_files_that_take_long_to_count_do_not_put_off_the_look_at_memory(
             engine._stopping.set()
             let_go.set()
 
-    monkeypatch.setattr(engine._files_watch, "over_quota", over_quota)
+    monkeypatch.setattr(engine._files_watch, "look", look_at_files)
     monkeypatch.setattr(engine, "_look_at_limits", look)
     monkeypatch.setattr(engine, "_retire_zygotes", _nothing)
     engine._watch()

@@ -16,6 +16,7 @@ from workbench.contracts.engine import SandboxSpec
 from workbench.engines.namespace import sandbox as sandbox_module
 from workbench.engines.namespace.channel import HostChannel
 from workbench.engines.namespace.limits.rlimits import RlimitGroup
+from workbench.engines.namespace.quota import FilesQuota
 from workbench.engines.namespace.sandbox import NamespaceSandbox
 from workbench.engines.namespace.slot import Slot
 from workbench.engines.namespace.zygote import Zygote
@@ -62,13 +63,18 @@ async def lying(tmp_path: Path) -> AsyncIterator[Lying]:
     async def resize(_slot: Slot, _tier: Tier) -> None:
         pass
 
+    async def look_at_files(_sandbox: NamespaceSandbox) -> None:
+        pass
+
     sandbox = NamespaceSandbox(
         spec=SandboxSpec(id=new_sandbox_id(), tier=STANDARD, files=tmp_path),
         slot=slot,
         limits_by="nothing",
         base_env={},
         cpus=1,
+        quota=FilesQuota(),
         resize=resize,
+        look_at_files=look_at_files,
         on_gone=lambda _: None,
     )
     await sandbox.open()
