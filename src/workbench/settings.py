@@ -6,6 +6,7 @@ import dataclasses
 import difflib
 import ipaddress
 import os
+import re
 import urllib.parse
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,8 +17,7 @@ from workbench.errors import InvalidSetting
 from workbench.model.capability import Level
 
 PREFIX = "WORKBENCH_"
-_ENGINES = ("namespace", "process")
-_LOG_LEVELS = ("debug", "info", "warning", "error")
+_CHOICES = {"engine": ("namespace", "process"), "log_level": ("debug", "info", "warning", "error")}
 _SWITCH = ("true", "false")
 # Those of workbench.mcp.families; tests/unit/test_settings.py compares them.
 _TOOL_FAMILIES = ("workbench", "sandbox", "kernel")
@@ -35,6 +35,21 @@ _NUMBERS = {
     "keep_cells_days": (0, 36_500),
     "keep_audit_days": (0, 36_500),
     "memory_reserve_percent": (0, 90),
+}
+
+
+SECRETS = ("database_url", "files_secret_key", "files_session_token")
+"""settings with something in them that nobody else may see"""
+_NOT_FOR_HOSTS = (*SECRETS, "files_url", "files_endpoint", "files_region", "files_access_key")
+# What Amazon's own tools read, for whoever has it set already; the first that is there.
+_FROM_AWS = {
+    "files_endpoint": ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"),
+    "files_region": ("AWS_REGION", "AWS_DEFAULT_REGION"),
+}
+_KEYS_FROM_AWS = {
+    "files_access_key": "AWS_ACCESS_KEY_ID",
+    "files_secret_key": "AWS_SECRET_ACCESS_KEY",
+    "files_session_token": "AWS_SESSION_TOKEN",
 }
 
 
@@ -64,6 +79,18 @@ class Settings:
     """start a host when one is needed and none runs"""
     database_url: str = field(default="", repr=False)
     """`postgresql://…` for records in PostgreSQL; empty for the SQLite file of the data folder"""
+    files_url: str = ""
+    """`s3://bucket/prefix` for files of sessions in an object store; empty for the data folder alone"""
+    files_endpoint: str = ""
+    """where that store is, if it is not Amazon's; AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL unless set"""
+    files_region: str = ""
+    """its region; AWS_REGION or AWS_DEFAULT_REGION unless set, and us-east-1 without these"""
+    files_access_key: str = ""
+    """with `files_secret_key`; AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY unless set"""
+    files_secret_key: str = field(default="", repr=False)
+    """of the access key"""
+    files_session_token: str = field(default="", repr=False)
+    """of credentials for a while; AWS_SESSION_TOKEN with the other two"""
     listen_host: str = "127.0.0.1"
     """the address that the server listens at"""
     listen_port: int = 8787
@@ -78,6 +105,8 @@ class Settings:
     """listen without TLS at an address that others reach"""
     trusted_proxies: str = ""
     """addresses and networks, by commas, whose X-Forwarded- headers are believed"""
+    fetch_allow: str = ""
+    """addresses and networks, by commas, that URLs of callers may lead to although they are not public"""
     max_body_mib: int = 8
     """of one request to the server"""
     mcp_tools: str = "workbench"
@@ -110,6 +139,8 @@ class Settings:
         values: dict[str, Any] = {known[name].name: _parsed(name, value) for name, value in given.items()}
         data_dir = values.setdefault("data_dir", default_data_dir(environ))
         values.setdefault("images_dir", data_dir / "images")
+        if values.get("files_url"):
+            values = _files_from_aws(environ) | values
         return cls(**values)
 
     def to_env(self) -> dict[str, str]:
@@ -117,10 +148,24 @@ class Settings:
         return {PREFIX + one.name.upper(): _text(getattr(self, one.name)) for one in dataclasses.fields(self)}
 
     def host_env(self) -> dict[str, str]:
-        """The same for a host, which has no business with the store."""
+        """The same for a host, which has no business with the stores."""
         # BARRIER: the address of a database has a password in it, and a host holds no credential; held by
-        # tests/unit/test_settings.py.
-        return {name: text for name, text in self.to_env().items() if name != PREFIX + "DATABASE_URL"}
+        # tests/unit/test_settings.py and tests/mounts/test_object_store.py.
+        withheld = {PREFIX + one.upper() for one in _NOT_FOR_HOSTS}
+        return {name: text for name, text in self.to_env().items() if name not in withheld}
+
+
+def _files_from_aws(environ: Mapping[str, str]) -> dict[str, Any]:
+    """What the environment has for the object store beside our own settings."""
+    found: dict[str, Any] = {}
+    for setting, names in _FROM_AWS.items():
+        name = next((one for one in names if environ.get(one)), None)
+        if name is not None:
+            found[setting] = _parsed_as(setting, name, environ[name])
+    # All of one origin: a key of ours with a token of another's is refused by every store.
+    if not any(environ.get(PREFIX + setting.upper()) for setting in _KEYS_FROM_AWS):
+        found |= {setting: environ.get(name, "") for setting, name in _KEYS_FROM_AWS.items()}
+    return found
 
 
 def default_data_dir(environ: Mapping[str, str]) -> Path:
@@ -132,25 +177,28 @@ def default_data_dir(environ: Mapping[str, str]) -> Path:
 
 
 def _parsed(name: str, text: str) -> Any:
-    setting = name.removeprefix(PREFIX).lower()
+    return _parsed_as(name.removeprefix(PREFIX).lower(), name, text)
+
+
+def _parsed_as(setting: str, name: str, text: str) -> Any:
     if setting in _NUMBERS:
         return _number(name, text, *_NUMBERS[setting])
+    if setting.startswith("files_"):
+        return _of_files(setting, name, text)
     match setting:
         case "data_dir" | "images_dir":
             return _folder(name, text)
-        case "engine":
-            return _one_of(name, text, _ENGINES)
+        case "engine" | "log_level":
+            return _one_of(name, text, _CHOICES[setting])
         case "min_level":
             return Level(_one_of(name, text, tuple(Level)))
-        case "log_level":
-            return _one_of(name, text, _LOG_LEVELS)
         case "allow_plain_http" | "start_host":
             return _one_of(name, text, _SWITCH) == "true"
         case "tls_cert" | "tls_key":
             return str(_folder(name, text)) if text else ""
         case "listen_host":
             return _host(name, text)
-        case "trusted_proxies":
+        case "trusted_proxies" | "fetch_allow":
             return _networks(name, text)
         case "public_url":
             return _web_address(name, text)
@@ -224,6 +272,33 @@ def _tool_families(name: str, text: str) -> str:
             f"{name} must be some of {', '.join(_TOOL_FAMILIES)}, by commas, or `all`; not {text!r}", {"setting": name}
         )
     return ",".join(dict.fromkeys(parts))
+
+
+def _of_files(setting: str, name: str, text: str) -> str:
+    match setting:
+        case "files_url":
+            return _bucket(name, text)
+        case "files_endpoint":
+            return _web_address(name, text)
+        case _:
+            return _word(name, text)
+
+
+def _bucket(name: str, text: str) -> str:
+    bucket, _, prefix = text.removeprefix("s3://").partition("/")
+    good = text.startswith("s3://") and re.fullmatch(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]", bucket)
+    if text and (not good or not prefix.isprintable() or any(step in (".", "..") for step in prefix.split("/"))):
+        raise InvalidSetting(
+            f"{name} must be like s3://bucket/prefix, or be empty for the disk; not {text!r}", {"setting": name}
+        )
+    return text.rstrip("/")
+
+
+def _word(name: str, text: str) -> str:
+    # Not quoted in the error: it may be a secret.
+    if text != text.strip() or not text.isprintable() or not text.isascii():
+        raise InvalidSetting(f"{name} must be one word, without spaces around it", {"setting": name})
+    return text
 
 
 def _database(name: str, text: str) -> str:

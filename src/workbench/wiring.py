@@ -8,22 +8,29 @@ import datetime
 from collections.abc import AsyncIterator, Awaitable, Mapping
 from pathlib import Path
 
+from workbench.contracts.fetching import Fetching
+from workbench.contracts.mounts import MountStore
 from workbench.contracts.storage import Records
 from workbench.core.access import Access
 from workbench.core.caretaker import CarePolicy, Caretaker
+from workbench.core.links import LinkSigner
 from workbench.core.workbench import Workbench
 from workbench.data_folder import DataFolder
+from workbench.egress.on_demand import FetcherOnDemand
+from workbench.egress.policy import AddressPolicy
 from workbench.errors import HostUnavailable, WorkbenchError
 from workbench.host_client.adapter import HostClient
 from workbench.host_client.connection import HostConnection, nobody_listens
 from workbench.model.ids import DEFAULT_PROJECT, ProjectId
 from workbench.settings import Settings
-from workbench.storage.disk import DiskMountStore
-from workbench.storage.opening import open_records
+from workbench.storage.opening import FilesPlace, open_mounts, open_records
+from workbench.storage.secret import kept_secret
 
 # Whoever asks whether we are ready asks again soon.
 _CHECK_S = 3.0
 _MEMORY = Path("/proc/meminfo")
+# A server has to leave soon, and the next one goes on where it was; after a command there may be nobody for long.
+_SAVING_S, _SAVING_ALONE_S = 3.0, 60.0
 
 
 class SystemClock:
@@ -52,12 +59,16 @@ class Service:
     Owned by `open_service`. Ending it ends no cell and no session.
     """
 
-    def __init__(self, settings: Settings, host: HostClient, records: Records) -> None:
+    def __init__(
+        self, settings: Settings, host: HostClient, records: Records, mounts: MountStore, fetcher: Fetching
+    ) -> None:
         self._settings = settings
         self._data = DataFolder(settings.data_dir)
         self._host = host
         self._records = records
-        self._mounts = DiskMountStore(self._data)
+        self._mounts = mounts
+        self._fetcher = fetcher
+        self._signer = LinkSigner(lambda: kept_secret(self._data.links_key))
         self._clock = SystemClock()
         self.access = Access(records=records, clock=self._clock)
         self.caretaker = Caretaker(
@@ -78,7 +89,13 @@ class Service:
     def workbench(self, project: ProjectId = DEFAULT_PROJECT) -> Workbench:
         """That of a project; there is nothing to close."""
         return Workbench(
-            host=self._host, records=self._records, mounts=self._mounts, clock=self._clock, project=project
+            host=self._host,
+            records=self._records,
+            mounts=self._mounts,
+            fetching=self._fetcher,
+            signer=self._signer,
+            clock=self._clock,
+            project=project,
         )
 
     async def check(self) -> dict[str, str]:
@@ -123,22 +140,41 @@ def free_memory_percent(meminfo: Path) -> float:
 
 
 @contextlib.asynccontextmanager
-async def open_service(settings: Settings, environ: Mapping[str, str]) -> AsyncIterator[Service]:
+async def open_service(
+    settings: Settings, environ: Mapping[str, str], *, saving_s: float = _SAVING_S
+) -> AsyncIterator[Service]:
     """All of it, on the records and hosts that the settings name; nothing is opened or started before it is needed.
 
-    `environ` is what a host is started with, as far as a host may have it.
+    `environ` is what a host is started with, as far as a host may have it. The end waits up to `saving_s` for files
+    that are on their way to an object store.
     """
     host = HostClient(settings, environ)
     records = open_records(DataFolder(settings.data_dir).records, settings.database_url)
+    mounts = open_mounts(DataFolder(settings.data_dir), _files_place(settings), close_s=saving_s)
+    fetcher = FetcherOnDemand(AddressPolicy.parse(settings.fetch_allow))
     try:
-        yield Service(settings, host, records)
+        yield Service(settings, host, records, mounts, fetcher)
     finally:
+        # First: it may wait for files that are being saved.
+        await mounts.aclose()
+        await fetcher.aclose()
         await host.aclose()
         await records.aclose()
+
+
+def _files_place(settings: Settings) -> FilesPlace:
+    return FilesPlace(
+        url=settings.files_url,
+        endpoint=settings.files_endpoint,
+        region=settings.files_region,
+        access_key=settings.files_access_key,
+        secret_key=settings.files_secret_key,
+        session_token=settings.files_session_token,
+    )
 
 
 @contextlib.asynccontextmanager
 async def open_workbench(settings: Settings, environ: Mapping[str, str]) -> AsyncIterator[Workbench]:
     """That of the default project, for whoever owns the data folder and needs no key."""
-    async with open_service(settings, environ) as service:
+    async with open_service(settings, environ, saving_s=_SAVING_ALONE_S) as service:
         yield service.workbench()

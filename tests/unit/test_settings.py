@@ -31,6 +31,12 @@ def test_settings_survive_the_way_through_an_environment() -> None:
             "WORKBENCH_ALLOW_PLAIN_HTTP": "true",
             "WORKBENCH_DATABASE_URL": "postgresql://someone:secret@db/records",
             "WORKBENCH_TRUSTED_PROXIES": "127.0.0.1, 10.0.0.0/8",
+            "WORKBENCH_FETCH_ALLOW": "10.1.2.0/24, fd00:1::5",
+            "WORKBENCH_FILES_URL": "s3://bucket/some/where/",
+            "WORKBENCH_FILES_ENDPOINT": "http://127.0.0.1:9000",
+            "WORKBENCH_FILES_ACCESS_KEY": "key",
+            "WORKBENCH_FILES_SECRET_KEY": "s3cret/with+signs=",
+            "WORKBENCH_FILES_SESSION_TOKEN": "token",
         }
     )
     assert Settings.from_env(settings.to_env()) == settings
@@ -53,6 +59,10 @@ def test_a_misspelt_name_is_refused_with_a_suggestion() -> None:
         ("WORKBENCH_CELL_LIMIT_MAX_S", "0", "from 1 to 604800"),
         ("WORKBENCH_LOG_LEVEL", "loud", "one of debug"),
         ("WORKBENCH_DATABASE_URL", "mysql://db", "begin with postgresql://"),
+        ("WORKBENCH_FILES_URL", "https://bucket", "like s3://bucket/prefix"),
+        ("WORKBENCH_FILES_URL", "s3://", "like s3://bucket/prefix"),
+        ("WORKBENCH_FILES_URL", "s3://bucket/../x", "like s3://bucket/prefix"),
+        ("WORKBENCH_FILES_ENDPOINT", "s3.example.com", "like https://"),
         ("WORKBENCH_LISTEN_HOST", "http://0.0.0.0", "an address or a host name"),
         ("WORKBENCH_LISTEN_HOST", "", "an address or a host name"),
         ("WORKBENCH_LISTEN_PORT", "65536", "from 0 to 65535"),
@@ -62,6 +72,8 @@ def test_a_misspelt_name_is_refused_with_a_suggestion() -> None:
         ("WORKBENCH_TLS_CERT", "cert.pem", "absolute path"),
         ("WORKBENCH_ALLOW_PLAIN_HTTP", "yes", "one of true, false"),
         ("WORKBENCH_TRUSTED_PROXIES", "127.0.0.1, proxy", "not 'proxy'"),
+        ("WORKBENCH_FETCH_ALLOW", "10.0.0.0/8, intranet", "not 'intranet'"),
+        ("WORKBENCH_FETCH_ALLOW", "10.0.0.1/8", "not '10.0.0.1/8'"),
         ("WORKBENCH_MAX_BODY_MIB", "0", "from 1 to 1024"),
         ("WORKBENCH_MCP_TOOLS", "workbench,all", "workbench, sandbox, kernel, by commas, or `all`"),
         ("WORKBENCH_MCP_TOOLS", " , ", "by commas"),
@@ -86,6 +98,41 @@ def test_the_password_of_a_database_is_in_no_error_no_repr_and_no_host() -> None
     assert "secret" not in repr(settings)
     assert "secret" not in str(settings.host_env())
     assert Settings.from_env(settings.host_env()).database_url == ""
+
+
+def test_credentials_of_an_object_store_are_in_no_error_no_repr_and_no_host() -> None:
+    with pytest.raises(InvalidSetting) as caught:
+        Settings.from_env({"WORKBENCH_FILES_SECRET_KEY": " hunter2"})
+    assert "hunter2" not in caught.value.message
+    given = {
+        "WORKBENCH_FILES_URL": "s3://my-bucket/x",
+        "WORKBENCH_FILES_ACCESS_KEY": "hunter1",
+        "WORKBENCH_FILES_SECRET_KEY": "hunter2",
+        "WORKBENCH_FILES_SESSION_TOKEN": "hunter3",
+    }
+    settings = Settings.from_env(given)
+    assert not any(secret in repr(settings) for secret in ("hunter2", "hunter3"))
+    assert "hunter" not in str(settings.host_env())
+    assert Settings.from_env(settings.host_env()).files_url == ""
+
+
+def test_what_is_not_set_for_an_object_store_comes_from_the_variables_of_amazon() -> None:
+    amazon = {
+        "AWS_ACCESS_KEY_ID": "theirs",
+        "AWS_SECRET_ACCESS_KEY": "their secret's",
+        "AWS_SESSION_TOKEN": "their token",
+        "AWS_DEFAULT_REGION": "eu-central-1",
+        "AWS_ENDPOINT_URL": "https://s3.example.com",
+    }
+    settings = Settings.from_env({"WORKBENCH_FILES_URL": "s3://bucket", **amazon})
+    assert (settings.files_access_key, settings.files_session_token) == ("theirs", "their token")
+    assert (settings.files_region, settings.files_endpoint) == ("eu-central-1", "https://s3.example.com")
+    ours = {"WORKBENCH_FILES_ACCESS_KEY": "ours", "WORKBENCH_FILES_SECRET_KEY": "our-secret"}
+    settings = Settings.from_env({"WORKBENCH_FILES_URL": "s3://bucket", **ours, **amazon})
+    assert (settings.files_access_key, settings.files_secret_key) == ("ours", "our-secret")
+    assert settings.files_session_token == ""
+    # Without a bucket nobody asks for them.
+    assert Settings.from_env(amazon).files_access_key == ""
 
 
 @pytest.mark.parametrize("text", [*Family, "all", " Kernel, workbench ,kernel"])

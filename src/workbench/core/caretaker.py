@@ -13,11 +13,20 @@ from dataclasses import dataclass, field, replace
 
 from workbench.contracts.clock import Clock
 from workbench.contracts.host import SandboxHost, SandboxState, gone_reason
-from workbench.contracts.storage import MountStore, Records
+from workbench.contracts.mounts import MountFolders
+from workbench.contracts.storage import Records
 from workbench.core.ends import MOMENT_S, Ends
 from workbench.core.places import Places
 from workbench.core.sessions import Sessions
-from workbench.errors import Conflict, HostIncompatible, HostUnavailable, NotFound, SandboxUnavailable, WorkbenchError
+from workbench.errors import (
+    Conflict,
+    HostIncompatible,
+    HostUnavailable,
+    NotFound,
+    SandboxUnavailable,
+    StoreUnavailable,
+    WorkbenchError,
+)
 from workbench.model.ids import MountId, ProjectId, SessionId
 from workbench.model.records import CellRecord, CellStatus
 from workbench.model.session import Session
@@ -30,6 +39,8 @@ _DAY_S = 24 * 3600
 _LEFT_OVER_S = 600
 # What is kept for days need not be looked through every minute.
 _SWEEP_EVERY_S = 600
+# A link for uploading lives a week at most; whoever began with it then has another day to end.
+_UPLOAD_S = 8 * _DAY_S
 # Of what could not be done: a host that is away fails every session alike.
 _MOST_TOLD = 20
 
@@ -57,6 +68,7 @@ class Round:
     dropped_cells: int = 0
     dropped_audit: int = 0
     dropped_tokens: int = 0
+    dropped_uploads: int = 0
     problems: tuple[str, ...] = ()
     """what could not be done, for the log; the next look tries again"""
 
@@ -110,7 +122,7 @@ class Caretaker:
         *,
         host: SandboxHost,
         records: Records,
-        mounts: MountStore,
+        mounts: MountFolders,
         clock: Clock,
         policy: CarePolicy,
         free_memory_percent: Callable[[], float],
@@ -141,6 +153,7 @@ class Caretaker:
             except WorkbenchError as problem:
                 tally.failed(f"sandbox of {family.mount}", problem)
         await self._make_room(tally)
+        tally.problems += self._mounts.retry_saves()
         if sweeps:
             await self._end_unbegun(tally)
         done = Round(
@@ -160,8 +173,15 @@ class Caretaker:
             done,
             dropped_cells=await house.drop_cells_ended_before(cells) if days.keep_cells_days else 0,
             dropped_audit=await house.drop_audit_before(audit) if days.keep_audit_days else 0,
+            dropped_uploads=await self._drop_uploads(),
             dropped_tokens=await self._records.keys.remove_tokens_expired_before(self._swept_at),
         )
+
+    async def _drop_uploads(self) -> int:
+        with contextlib.suppress(StoreUnavailable):
+            return await self._mounts.drop_staged(_UPLOAD_S)
+        # An object store that does not answer is told by the saves.
+        return 0
 
     async def settle_pending(self) -> Settled:
         """Ask for the end of every cell that has none: whoever waited for it may have been killed.
@@ -274,6 +294,8 @@ class Caretaker:
                 if session.mount in seen:
                     continue
                 seen.add(session.mount)
+                # What runs for long, or beside all cells, writes files too.
+                self._mounts.save_soon(session.mount)
                 family = await self._family(session.spec.project, session.mount)
                 if family is not None and not any(one.spec.id in pending for one in family.members):
                     yield family
@@ -345,6 +367,8 @@ class Caretaker:
             if not await self._host.freeze_sandbox(one.sandbox):
                 # A cell runs that no record tells of, or a notebook is at work.
                 return False
+            # Nobody writes any more. Not waited for: the files stay here, and a save that fails is tried again.
+            self._mounts.save_soon(family.mount)
             async with self._thawed_unless_ended(one) as ended:
                 await places.take_ends(one.sandbox)
                 if await self._family(family.project, family.mount, begun=one.begun) != family:

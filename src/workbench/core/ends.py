@@ -58,6 +58,8 @@ class Ends:
 
         `told` if the caller gets the result in hand: then the next memory need not tell a loss again.
         """
+        # Beside all that follows: nobody waits for it.
+        self._places.save_soon(session)
         if session.sandbox == record.sandbox:
             # Else others have moved on, to an epoch of their own.
             try:

@@ -32,7 +32,8 @@ from workbench.contracts.host import (
     never_began,
     sandbox_gone,
 )
-from workbench.contracts.storage import CellStore, MountStore, SessionStore
+from workbench.contracts.mounts import MountFolders
+from workbench.contracts.storage import CellStore, SessionStore
 from workbench.core.work import NOWHERE, End, kernel_of, wait
 from workbench.errors import (
     Conflict,
@@ -61,7 +62,7 @@ class Places:
     """Where sessions live."""
 
     def __init__(
-        self, host: SandboxHost, store: SessionStore, cells: CellStore, mounts: MountStore, clock: Clock
+        self, host: SandboxHost, store: SessionStore, cells: CellStore, mounts: MountFolders, clock: Clock
     ) -> None:
         self._host = host
         self._store = store
@@ -154,6 +155,7 @@ class Places:
     async def _made_or_found(self, session: Session) -> SandboxState:
         order = SandboxOrder(sandbox=session.sandbox, tier=session.spec.tier, mount=session.mount, env=session.spec.env)
         waited_s = 0.0
+        await self._mounts.prepare(session.mount)
         while True:
             try:
                 return await self._host.create_sandbox(order)
@@ -206,6 +208,10 @@ class Places:
         await self._host.close_sandbox(session.sandbox)
         if len(here) == len(family):
             await self._mounts.remove(session.mount)
+
+    def save_soon(self, session: Session) -> None:
+        """What has run may have written files: where they have to be saved, that begins."""
+        self._mounts.save_soon(session.mount)
 
     async def gone(self, session: Session) -> str | None:
         """Why its sandbox is gone, if it is; None also if nobody can tell."""

@@ -11,7 +11,8 @@ from dataclasses import replace
 from workbench.contracts.clock import Clock
 from workbench.contracts.host import SandboxHost, gone_reason
 from workbench.contracts.kernel import AttachPoint
-from workbench.contracts.storage import MountStore, PageRequest, Records
+from workbench.contracts.mounts import MountFolders
+from workbench.contracts.storage import PageRequest, Records
 from workbench.core import requests
 from workbench.core.places import ATTEMPTS, Places, never_stays, unless_gone, usable
 from workbench.core.work import kernel_of
@@ -36,7 +37,7 @@ class Sessions:
         self,
         host: SandboxHost,
         records: Records,
-        mounts: MountStore,
+        mounts: MountFolders,
         clock: Clock,
         places: Places,
         project: ProjectId,

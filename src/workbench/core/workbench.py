@@ -6,9 +6,11 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from workbench.contracts.clock import Clock
+from workbench.contracts.fetching import Fetching
 from workbench.contracts.host import OutputPage, SandboxHost
 from workbench.contracts.kernel import AttachPoint
-from workbench.contracts.storage import MountStore, Records
+from workbench.contracts.mounts import MountStore
+from workbench.contracts.storage import Records
 from workbench.core import requests
 from workbench.core.branches import Branches
 from workbench.core.ends import Ends
@@ -16,6 +18,8 @@ from workbench.core.errands import Errands
 from workbench.core.executions import Executions
 from workbench.core.files import Files
 from workbench.core.history import History
+from workbench.core.links import LinkSigner
+from workbench.core.mounts import Mounts
 from workbench.core.packages import Packages
 from workbench.core.places import Places
 from workbench.core.sessions import Sessions
@@ -40,6 +44,8 @@ class Workbench:
         host: SandboxHost,
         records: Records,
         mounts: MountStore,
+        fetching: Fetching,
+        signer: LinkSigner,
         clock: Clock,
         project: ProjectId = DEFAULT_PROJECT,
     ) -> None:
@@ -53,6 +59,8 @@ class Workbench:
         errands = Errands(host, places)
         self._files = Files(errands)
         self._packages = Packages(errands)
+        self.mounts = Mounts(records, mounts, fetching, signer, clock, places, project)
+        """files of sessions from outside, each operation a method of its own"""
 
     async def create_session(self, request: requests.CreateSession) -> SessionDescription:
         """A new session.

@@ -7,9 +7,11 @@ from __future__ import annotations
 import asyncio
 import datetime
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 
 from workbench.contracts.engine import Usage
+from workbench.contracts.fetching import Fetched
 from workbench.contracts.host import (
     CellAddress,
     CellOrder,
@@ -28,6 +30,7 @@ from workbench.contracts.host import (
 )
 from workbench.contracts.kernel import AttachPoint
 from workbench.core.caretaker import CarePolicy, Caretaker
+from workbench.core.links import LinkSigner
 from workbench.core.workbench import Workbench
 from workbench.errors import Conflict, HostUnavailable, NotFound
 from workbench.model.execution import (
@@ -448,11 +451,35 @@ class FakeMounts:
     def __init__(self, host: FakeHost) -> None:
         self._host = host
         self.removed: list[MountId] = []
+        self.saved: list[MountId] = []
+        """that were to be saved, in turn"""
+
+    async def prepare(self, mount: MountId) -> None:
+        """There is nothing to bring."""
 
     async def remove(self, mount: MountId) -> None:
         if any(one.order.mount == mount for one in self._host.sandboxes.values()):
             raise Conflict("in use", {"mount": mount})
         self.removed.append(mount)
+
+    def save_soon(self, mount: MountId) -> None:
+        self.saved.append(mount)
+
+    def retry_saves(self) -> tuple[str, ...]:
+        return ()
+
+    async def drop_staged(self, older_than_s: float) -> int:
+        return 0
+
+
+class NoFetching:
+    """Nothing here is fetched."""
+
+    def fetch(self, url: str, *, most_bytes: int) -> AbstractAsyncContextManager[Fetched]:
+        raise NotImplementedError(url, most_bytes)
+
+    async def aclose(self) -> None:
+        """There is nothing to close."""
 
 
 class FakeClock:
@@ -509,7 +536,15 @@ class World:
         self.cells = self.records.cells(DEFAULT_PROJECT)
 
     def bench(self, project: ProjectId = DEFAULT_PROJECT) -> Workbench:
-        return Workbench(host=self.host, records=self.records, mounts=self.mounts, clock=self.clock, project=project)
+        return Workbench(
+            host=self.host,
+            records=self.records,
+            mounts=self.mounts,  # type: ignore[arg-type]  # of the folders only; files have tests of their own
+            fetching=NoFetching(),
+            signer=LinkSigner(lambda: b"a secret"),
+            clock=self.clock,
+            project=project,
+        )
 
     def caretaker(self, policy: CarePolicy | None = None) -> Caretaker:
         return Caretaker(
