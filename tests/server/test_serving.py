@@ -87,6 +87,21 @@ def test_with_a_certificate_it_speaks_tls_only(settings: Settings, certificate: 
             plain.get(server.url.replace("https:", "http:"))
 
 
+def test_files_go_by_links_over_tls_as_well(settings: Settings, certificate: tuple[Path, Path]) -> None:
+    cert, key = certificate
+    data = os.urandom(5_000_000)
+    secure = replace(settings, tls_cert=str(cert), tls_key=str(key))
+    trusting = ssl.create_default_context(cafile=str(cert))
+    with running(secure) as server, server.client(verify=trusting) as client:
+        assert client.post("/v1/sessions", json={"id": "one"}).status_code == 201
+        mount = "/v1/sessions/one/mounts/files"
+        up = client.post(f"{mount}/upload_url", json={"path": "file"}).json()["url"]
+        assert up.startswith(server.url)
+        assert client.put(up, content=data).status_code == 201
+        down = client.post(f"{mount}/download_url", json={"path": "file"}).json()["url"]
+        assert client.get(down).content == data
+
+
 def test_files_that_are_no_certificate_and_key_are_named(
     settings: Settings, certificate: tuple[Path, Path], tmp_path: Path
 ) -> None:

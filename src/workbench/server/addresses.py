@@ -1,8 +1,16 @@
-"""Which addresses are this machine's own."""
+"""Which addresses are this machine's own, and by which one a caller reaches it."""
 
 from __future__ import annotations
 
 import ipaddress
+import re
+
+from starlette.datastructures import Headers
+from starlette.types import Scope
+
+from workbench.server.service import ServerOptions
+
+_HOST = re.compile(r"(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?")
 
 
 def is_loopback(host: str) -> bool:
@@ -20,3 +28,11 @@ def without_port(host: str) -> str:
     if host.startswith("["):
         return host[1:].partition("]")[0]
     return host.partition(":")[0]
+
+
+def reached_by(scope: Scope, options: ServerOptions) -> str:
+    """The address of the server for the caller of this request: the public one, or else that which it asked."""
+    if options.public_url:
+        return options.public_url
+    host = Headers(scope=scope).get("host", "")
+    return f"{scope['scheme']}://{host}" if _HOST.fullmatch(host) else options.url

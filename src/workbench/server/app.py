@@ -18,16 +18,17 @@ from workbench.server import docs, health
 from workbench.server.answers import refusal
 from workbench.server.background import keep_house
 from workbench.server.door import Door, Note
+from workbench.server.files.door import FilesDoor
 from workbench.server.front import Front
 from workbench.server.mcp import McpDoor
 from workbench.server.openapi import document
 from workbench.server.questions import NotJson, refused_parameters
-from workbench.server.rest import audit, cells, keys, sessions, state, users
+from workbench.server.rest import audit, cells, files, keys, sessions, state, users
 from workbench.server.service import ServerOptions, Service
 
 # In the order in which they are tried: what is asked for most is found first.
-_ROUTERS = (cells.router, cells.commands, sessions.router, state.router, keys.router, users.router, audit.router,
-            health.router)  # fmt: skip
+_ROUTERS = (cells.router, cells.commands, sessions.router, state.router, files.router, keys.router, users.router,
+            audit.router, health.router)  # fmt: skip
 
 
 def make_app(service: Service, options: ServerOptions) -> FastAPI:
@@ -48,6 +49,8 @@ def make_app(service: Service, options: ServerOptions) -> FastAPI:
         # Not by include_router, which looks twice at every request.
         app.router.routes.extend(router.routes)
     app.router.routes.extend(app.state.mcp.routes())
+    app.state.files = FilesDoor(door)
+    app.router.routes.append(app.state.files.route())
     _add_documents(app, options)
     app.add_exception_handler(WorkbenchError, _refused)
     app.add_exception_handler(NotJson, _not_json)
@@ -66,6 +69,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     finally:
         door.stopping.set()
         await app.state.mcp.aclose()
+        await app.state.files.aclose()
         await door.kept.aclose()
 
 

@@ -6,6 +6,7 @@ The parser has no limits of its own: a head of any size would be kept in memory,
 from __future__ import annotations
 
 import asyncio
+import os
 import resource
 import secrets
 from typing import Any
@@ -25,10 +26,17 @@ _REST_TIMEOUT_S = 5.0
 # Who takes nothing of an answer for so long has gone, or means to have us keep it.
 _TAKES_NOTHING_S, _LOOKS = 60.0, 6
 _MOST_FILES = 65_536
+CONNECTION = "workbench.connection"
+"""by which the scope of a request has it"""
 
 
-class _SeveralHosts(Exception):
-    """In one request."""
+class _Unfit(Exception):
+    """A head that can be read, but must not be answered as it is."""
+
+    def __init__(self, why: str, status: int = 400) -> None:
+        super().__init__(why)
+        self.why = why
+        self.status = status
 
 
 class Connection(HttpToolsProtocol):
@@ -42,6 +50,8 @@ class Connection(HttpToolsProtocol):
         self._head_bytes = 0
         self._timer: asyncio.TimerHandle | None = None
         self._sending: asyncio.TimerHandle | None = None
+        self._gone = asyncio.Event()
+        self._has_ended = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """From now on a request is expected."""
@@ -50,6 +60,7 @@ class Connection(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """As uvicorn's."""
+        self._gone.set()
         self._expect(None)
         if self._sending is not None:
             self._sending.cancel()
@@ -59,43 +70,81 @@ class Connection(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Piece by piece while it is a head, so that no more is parsed than a head may have."""
+        if self._has_ended:
+            return
         self._unset_keepalive_if_required()
         rest = memoryview(data)
         while rest and not self.transport.is_closing():
             # BARRIER: without a key one could fill the server's memory, or hold all connections it can have; held by
             # tests/server/test_connections.py.
             if not self._in_head:
-                self._parse(bytes(rest))
+                self._parse(rest)
                 return
             if self._timer is None:
                 self._expect(_HEAD_TIMEOUT_S)
             piece, rest = rest[: _MOST_HEAD_BYTES - self._head_bytes], rest[_MOST_HEAD_BYTES - self._head_bytes :]
             self._head_bytes += len(piece)
-            self._parse(bytes(piece))
+            self._parse(piece)
             if self._in_head and self._head_bytes >= _MOST_HEAD_BYTES:
                 self._refuse(431, _head_too_large())
 
-    def _parse(self, data: bytes) -> None:
+    def _parse(self, data: memoryview) -> None:
         try:
-            self.parser.feed_data(data)
-        except httptools.HttpParserUpgrade:
-            # There is nothing to upgrade to; the request is answered as it is.
-            pass
+            while data:
+                try:
+                    self.parser.feed_data(data)
+                    return
+                except httptools.HttpParserUpgrade as stopped:
+                    data = data[stopped.args[0] :]
+                    self._read_again()
         except httptools.HttpParserError as problem:
-            self._refuse(400, _unreadable(problem))
+            self._refuse(*_unreadable(problem))
+
+    def _read_again(self) -> None:
+        """There is nothing to upgrade to: the request is taken as if nobody had asked for it.
+
+        BARRIER: this parser takes a message that asks for it to end with its head, and what is announced as its body
+        for the next request; held by tests/unit/server/test_connection.py.
+        """
+        version, method = self.parser.get_http_version(), self.parser.get_method()
+        lines = [b"%s: %s\r\n" % one for one in self.headers if one[0] != b"upgrade"]
+        first = b"%s %s HTTP/%s\r\n" % (method, self.url, version.encode())
+        self._parse_anew()
+        self.parser.feed_data(first + b"".join(lines) + b"\r\n")
+
+    def _parse_anew(self) -> None:
+        self.parser = httptools.HttpRequestParser(self)
+        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
+
+    def on_message_begin(self) -> None:
+        """As uvicorn's; what large files need of us beyond it is found here."""
+        super().on_message_begin()
+        more: dict[str, Any] = self.scope  # type: ignore[assignment]
+        more[CONNECTION] = self
 
     def on_headers_complete(self) -> None:
         """As uvicorn's."""
         # BARRIER: a proxy in front of us may look at another one than we do; held by
         # tests/unit/server/test_connection.py.
         if sum(name == b"host" for name, _ in self.headers) > 1:
-            raise _SeveralHosts
+            raise _Unfit("more than one Host")
+        codings = b",".join(value for name, value in self.headers if name == b"transfer-encoding")
+        # BARRIER: what is behind another one would be kept as if it were the file itself; held by
+        # tests/unit/server/test_connection.py.
+        if codings and codings.strip().lower() != b"chunked":
+            raise _Unfit("a Transfer-Encoding other than chunked", 501)
+        if self.parser.get_method() == b"CONNECT":
+            raise _Unfit("CONNECT, and this is no proxy")
+        if self.parser.should_upgrade():
+            return  # read again in a moment
         self._in_head = False
         self._expect(None)
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
         """As uvicorn's; the next head may come."""
+        if self.parser.should_upgrade():
+            return
         self._in_head, self._head_bytes = True, 0
         self._expect(None)
         super().on_message_complete()
@@ -106,6 +155,32 @@ class Connection(HttpToolsProtocol):
         self._watch_sending()
         if not self._in_head and not self.transport.is_closing():
             self._expect(_REST_TIMEOUT_S)
+
+    def take_body(self) -> int | None:
+        """A descriptor of the socket, from which the caller reads the rest of the body, and which it closes. None if
+        that does not come as it is, over TLS, or has been read in part.
+        """
+        if self.scheme != "http" or self.transport.is_closing() or self.cycle.body or not self.cycle.more_body:
+            return None
+        held = self.transport.get_extra_info("socket")
+        if held is None:
+            return None
+        self.flow.pause_reading()
+        return os.dup(held.fileno())
+
+    def body_taken(self) -> None:
+        """All of it. Another parser reads on: this one still waits for what it has not seen."""
+        self._parse_anew()
+        self.on_message_complete()
+
+    async def sent(self) -> None:
+        """Until the client has taken what was written, or all but a little, or is gone."""
+        await self.flow.drain()
+
+    async def break_off(self) -> None:
+        """So that nobody takes what was sent for whole."""
+        self.transport.abort()
+        await self._gone.wait()
 
     def pause_writing(self) -> None:
         """As uvicorn's; what waits to be sent is memory of ours."""
@@ -163,7 +238,14 @@ class Connection(HttpToolsProtocol):
         """Tell it, if it is not taken for the answer to something else, and close."""
         if self.transport.is_closing():
             return
-        if not self._answering() or (self.cycle.more_body and not self.cycle.response_started):
+        if self._answering() and not self.cycle.more_body:
+            # What came before was whole, and has its answer; what this was is lost.
+            self._has_ended = True
+            self.cycle.keep_alive = False
+            self._expect(None)
+            return
+        # One that waits for its turn would be told in the middle of another's answer.
+        if not self._answering() or (not self.pipeline and not self.cycle.response_started):
             name = f"req-{secrets.token_hex(8)}"
             told = refusal(problem, name, status, {"x-request-id": name, "connection": "close"})
             head = b"".join(b"%s: %s\r\n" % one for one in told.raw_headers)
@@ -187,13 +269,14 @@ def _head_too_large() -> TooLarge:
     )
 
 
-def _unreadable(problem: httptools.HttpParserError) -> InvalidRequest:
-    if isinstance(problem.__context__, _SeveralHosts):
-        why = "more than one Host"
+def _unreadable(problem: httptools.HttpParserError) -> tuple[int, InvalidRequest]:
+    status = 400
+    if isinstance(problem.__context__, _Unfit):
+        why, status = problem.__context__.why, problem.__context__.status
     elif isinstance(problem, httptools.HttpParserInvalidMethodError):
         why = "no such method"
     elif isinstance(problem, httptools.HttpParserInvalidURLError):
         why = "a bad address"
     else:
         why = "a bad request line, header, length or chunk"
-    return InvalidRequest(f"this cannot be read as a request of HTTP/1.1: {why}; /docs has every request")
+    return status, InvalidRequest(f"this cannot be read as a request of HTTP/1.1: {why}; /docs has every request")

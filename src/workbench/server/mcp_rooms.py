@@ -22,6 +22,7 @@ from starlette.types import Message, Receive, Scope, Send
 from workbench.errors import MethodNotAllowed, NotFound, Unauthenticated, WorkbenchError
 from workbench.mcp.server import Context, make_server
 from workbench.mcp.visit import Visit
+from workbench.server.addresses import reached_by
 from workbench.server.answers import JSON, refusal
 from workbench.server.door import Door
 from workbench.server.mcp_around import Around
@@ -115,7 +116,7 @@ class Rooms:
             families=arrival.families,
             user=arrival.user,
             most_answer_bytes=_MOST_ANSWER_BYTES,
-            address=self._door.options.url,
+            address=reached_by(context.request.scope, self._door.options),
         )
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:

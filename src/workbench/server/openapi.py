@@ -23,6 +23,7 @@ _TAGS = (
     ("cells", "Code for the session's kernel."),
     ("commands", "Command lines for bash, beside what the kernel does."),
     ("state", "The kernel's memory: looked at, undone, branched, begun anew; and what was run."),
+    ("files", "Files of a session from outside: what code inside sees at /mnt/files."),
     ("keys", "Keys of a project, and tokens for one session."),
     ("users", "Whoever sessions are made for."),
     ("audit", "Who did what."),

@@ -41,6 +41,8 @@ class ServerOptions:
 
     url: str = ""
     """by which others reach it; empty if that is the address they asked"""
+    public_url: str = ""
+    """by which everybody reaches it, if who runs it said so"""
     max_body_bytes: int = 8 * 1024 * 1024
     cell_limit_max_s: int = 3600
     """the longest time limit that the host grants, for the document that describes us"""

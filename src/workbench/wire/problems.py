@@ -23,6 +23,7 @@ from workbench.errors import (
     TooLarge,
     Unauthenticated,
     UnsupportedMedia,
+    UpstreamFailed,
     WorkbenchError,
     from_wire,
 )
@@ -50,6 +51,7 @@ STATUS: dict[type[WorkbenchError], int] = {
     # What a newer host says in a code that we do not know.
     HostError: 503,
     StoreUnavailable: 503,
+    UpstreamFailed: 502,
     ServerUnavailable: 503,
     InternalError: 500,
 }

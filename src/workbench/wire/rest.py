@@ -26,15 +26,15 @@ _VARIABLE = r"^[^\x00=]+$"
 VariableName = Annotated[str, Field(min_length=1, pattern=_VARIABLE)]
 
 
-def _whole(number: object) -> object:
+def whole(number: object) -> object:
     """JSON has no integers: 5.0 is one as well."""
     return int(number) if isinstance(number, float) and number.is_integer() else number
 
 
-Whole = Annotated[int, BeforeValidator(_whole)]
+Whole = Annotated[int, BeforeValidator(whole)]
 # Constraints stand before the validator: behind it schemas do not know them.
-Seconds = Annotated[int, Field(ge=0, le=366 * 24 * 3600), BeforeValidator(_whole)]
-KeySeconds = Annotated[int, Field(ge=1, le=3660 * 24 * 3600), BeforeValidator(_whole)]
+Seconds = Annotated[int, Field(ge=0, le=366 * 24 * 3600), BeforeValidator(whole)]
+KeySeconds = Annotated[int, Field(ge=1, le=3660 * 24 * 3600), BeforeValidator(whole)]
 
 
 class Sent(BaseModel):

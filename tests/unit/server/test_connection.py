@@ -7,6 +7,7 @@ import contextlib
 import resource
 import socket
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 import uvicorn
@@ -100,6 +101,69 @@ async def test_a_request_with_two_hosts_is_refused() -> None:
     assert b"more than one Host" in got
 
 
+SMUGGLED = b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "asks", [b"connection: Upgrade\r\nupgrade: h2c\r\n", b"Upgrade: x\r\nConnection: close, upgrade\r\n"]
+)
+@pytest.mark.parametrize("apart", [False, True])
+async def test_the_body_of_one_that_asks_to_upgrade_is_its_body(asks: bytes, apart: bool) -> None:
+    """And not the next request."""
+    chunks = b"%x\r\n%s\r\n0\r\n\r\n" % (len(SMUGGLED), SMUGGLED)
+    for said, body in (
+        (b"content-length: %d\r\n" % len(SMUGGLED), SMUGGLED),
+        (b"transfer-encoding: chunked\r\n", chunks),
+    ):
+        async with connected() as (reader, writer), asyncio.timeout(10):
+            writer.write(b"PUT /v1/nothing HTTP/1.1\r\nhost: x\r\n" + asks + said + b"\r\n")
+            if apart:
+                await writer.drain()
+                await asyncio.sleep(0.1)
+            writer.write(body)
+            if b"close" not in asks:
+                writer.write(b"GET /livez HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+            got = await reader.read()
+        assert got.startswith(b"HTTP/1.1 401 "), got
+        assert got.count(b"HTTP/1.1 ") == (1 if b"close" in asks else 2), got
+        assert b"HTTP/1.1 200 " not in got
+
+
+async def test_many_that_ask_to_upgrade_are_answered_one_by_one() -> None:
+    one = b"GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: Upgrade\r\nupgrade: websocket\r\n\r\n"
+    async with connected() as (reader, writer), asyncio.timeout(20):
+        writer.write(one * 50 + b"GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+        assert (await reader.read()).count(b"HTTP/1.1 200 ") == 51
+
+
+@pytest.mark.parametrize("coding", [b"gzip, chunked", b"gzip", b"chunked\r\ntransfer-encoding: chunked"])
+async def test_a_coding_that_nobody_undoes_is_refused(coding: bytes) -> None:
+    async with connected() as (reader, writer), asyncio.timeout(10):
+        writer.write(
+            b"PUT /files/x HTTP/1.1\r\nhost: x\r\ntransfer-encoding: " + coding + b"\r\n\r\n0\r\n\r\n" + SMUGGLED
+        )
+        got = await reader.read()
+    assert got.startswith(b"HTTP/1.1 501 " if b"gzip, " in coding else (b"HTTP/1.1 501 ", b"HTTP/1.1 400 ")), got
+    assert got.count(b"HTTP/1.1 ") == 1
+
+
+async def test_nobody_is_connected_elsewhere() -> None:
+    async with connected() as (reader, writer), asyncio.timeout(10):
+        writer.write(b"CONNECT x:80 HTTP/1.1\r\nhost: x\r\n\r\n" + SMUGGLED)
+        got = await reader.read()
+    assert got.startswith(b"HTTP/1.1 400 ")
+    assert got.count(b"HTTP/1.1 ") == 1
+
+
+async def test_what_was_whole_has_its_answer_whatever_follows() -> None:
+    async with connected() as (reader, writer), asyncio.timeout(10):
+        writer.write(SMUGGLED + b"this is no request\r\n")
+        got = await reader.read()
+    assert got.startswith(b"HTTP/1.1 200 "), got
+    assert got.count(b"HTTP/1.1 ") == 1
+    assert b"connection: close" in got
+
+
 ANSWER = 32 * 1024 * 1024
 
 
@@ -108,6 +172,7 @@ class _Answering:
 
     def __init__(self, pieces: int) -> None:
         self.pieces = pieces
+        self.sent = False
         app = make_app(StandInService(), ServerOptions(log=Log("error", lambda _: None)))
         self.state = app.state
 
@@ -118,6 +183,8 @@ class _Answering:
         await send({"type": "http.response.start", "status": 200, "headers": [length]})
         for left in reversed(range(self.pieces)):
             await send({"type": "http.response.body", "body": bytes(ANSWER // self.pieces), "more_body": left > 0})
+        await scope[connection.CONNECTION].sent()
+        self.sent = True
 
 
 @contextlib.asynccontextmanager
@@ -156,9 +223,11 @@ async def test_who_takes_nothing_of_an_answer_is_left(monkeypatch: pytest.Monkey
 async def test_who_reads_slowly_gets_all_of_it(monkeypatch: pytest.MonkeyPatch, pieces: int) -> None:
     monkeypatch.setattr(connection, "_TAKES_NOTHING_S", 0.6)
     loop = asyncio.get_running_loop()
-    async with asked_for_much(pieces) as (client, _), asyncio.timeout(30):
+    async with asked_for_much(pieces) as (client, server), asyncio.timeout(30):
         got, began = 0, loop.time()
         while got < ANSWER:
+            app: Any = server.config.app
+            assert got > ANSWER // 4 or not app.sent, "what nobody has read is told as sent"
             piece = await loop.sock_recv(client, 1024 * 1024)
             assert piece, got
             got += len(piece)
