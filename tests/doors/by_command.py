@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tests.doors.door import PLAIN, Described, Named, Past, Ran, Refused, Said, displays_of
+from tests.doors.door import PLAIN, Described, Lying, Named, Past, Ran, Refused, Said, displays_of
 from tests.doors.over_rest import past_of
 
 from workbench.cli.outcome import EXIT_OURS
@@ -64,15 +64,31 @@ class CommandDoor:
     def history(self, session: str) -> tuple[Past, ...]:
         return tuple(past_of(one) for one in self._told("sessions", "history", session))
 
+    def put_file(self, session: str, path: str, data: bytes) -> Lying:
+        (made,) = json.loads(self._run("files", "put", "-s", session, "-", "--to", path, "--json", given=data))
+        return Lying(path=made["path"], size=made["size"])
+
+    def list_files(self, session: str, prefix: str = "") -> tuple[Lying, ...]:
+        found = self._told("files", "ls", "-s", session, prefix)["items"]
+        return tuple(Lying(path=one["path"], size=one["size"]) for one in found)
+
+    def get_file(self, session: str, path: str) -> bytes:
+        return self._run("files", "get", "-s", session, path, "-")
+
+    def delete_file(self, session: str, path: str) -> int:
+        (gone,) = self._told("files", "rm", "-s", session, path)
+        files: int = gone["files"]
+        return files
+
     def delete(self, session: str) -> None:
         self._run("sessions", "rm", session)
 
     def _told(self, *arguments: str) -> Any:
         return json.loads(self._run(*arguments, "--json"))
 
-    def _run(self, *arguments: str) -> bytes:
+    def _run(self, *arguments: str, given: bytes = b"") -> bytes:
         done = subprocess.run(
-            [_WORKBENCH, *arguments], env=self._env, capture_output=True, timeout=_CALL_S, stdin=subprocess.DEVNULL
+            [_WORKBENCH, *arguments], env=self._env, capture_output=True, timeout=_CALL_S, input=given
         )
         if done.returncode == EXIT_OURS:
             raise Refused(None, done.stderr.decode().removeprefix("error: ").rstrip("\n"))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-from tests.doors.door import PLAIN, Described, Named, Past, Ran, Refused, Said
+from tests.doors.door import PLAIN, Described, Lying, Named, Past, Ran, Refused, Said
 from tests.doors.in_process import Loop
 
-from workbench import AsyncSession, AsyncWorkbench, Result, Session, Workbench
+from workbench import AsyncSession, AsyncWorkbench, ListedFile, Result, Session, Workbench
 from workbench.errors import WorkbenchError
 from workbench.wire import rest
 
@@ -97,6 +97,23 @@ class SdkDoor:
         with _refusals():
             return tuple(_past(one) for one in self._session(session).history())
 
+    def put_file(self, session: str, path: str, data: bytes) -> Lying:
+        with _refusals():
+            made = self._session(session).files.upload(data, remote_path=path)
+            return Lying(path=made.mount_relative_path, size=made.size)
+
+    def list_files(self, session: str, prefix: str = "") -> tuple[Lying, ...]:
+        with _refusals():
+            return tuple(_lying(one) for one in self._session(session).files.list(prefix).items)
+
+    def get_file(self, session: str, path: str) -> bytes:
+        with _refusals():
+            return self._session(session).files.download(path).buffer()
+
+    def delete_file(self, session: str, path: str) -> int:
+        with _refusals():
+            return self._session(session).files.delete(path).files
+
     def delete(self, session: str) -> None:
         with _refusals():
             self._session(session).delete()
@@ -172,6 +189,19 @@ class AsyncSdkDoor:
     def history(self, session: str) -> tuple[Past, ...]:
         return self._call(_all_past(self._session(session)))
 
+    def put_file(self, session: str, path: str, data: bytes) -> Lying:
+        made = self._call(self._session(session).files.upload(data, remote_path=path))
+        return Lying(path=made.mount_relative_path, size=made.size)
+
+    def list_files(self, session: str, prefix: str = "") -> tuple[Lying, ...]:
+        return tuple(_lying(one) for one in self._call(self._session(session).files.list(prefix)).items)
+
+    def get_file(self, session: str, path: str) -> bytes:
+        return self._call(self._call(self._session(session).files.download(path)).buffer())
+
+    def delete_file(self, session: str, path: str) -> int:
+        return self._call(self._session(session).files.delete(path)).files
+
     def delete(self, session: str) -> None:
         self._call(self._session(session).delete())
 
@@ -191,6 +221,10 @@ def described_of(told: rest.Session) -> Described:
         step=told.progress.current_step,
         metric=told.progress.current_step_metric,
     )
+
+
+def _lying(one: ListedFile) -> Lying:
+    return Lying(path=one.mount_relative_path, size=one.size)
 
 
 def _named(one: rest.Variable) -> Named:

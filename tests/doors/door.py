@@ -114,6 +114,14 @@ class Named:
     preview: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lying:
+    """A file in a session's mount."""
+
+    path: str
+    size: int
+
+
 class Door(Protocol):
     """One way to a workbench. Every method raises `Refused` if nothing was done. Calls may be made from any thread."""
 
@@ -157,8 +165,8 @@ class Door(Protocol):
 class WholeDoor(Door, Protocol):
     """One that has every operation, and takes all of `Said` with cells and commands alike.
 
-    MCP's tools are fewer, on purpose. They have no word for what is here; they take no idempotency key, no limit for a
-    command, for a cell none above 300 s, and nothing along with a command.
+    MCP's tools are fewer, on purpose. They have no word for what is here, or other words; they take no idempotency key,
+    no limit for a command, for a cell none above 300 s, and nothing along with a command.
     """
 
     def create(self, session: str, size: str = "standard") -> Described:
@@ -175,6 +183,22 @@ class WholeDoor(Door, Protocol):
 
     def history(self, session: str) -> tuple[Past, ...]:
         """What was run in it, oldest first."""
+        ...
+
+    def put_file(self, session: str, path: str, data: bytes) -> Lying:
+        """Into its mount."""
+        ...
+
+    def list_files(self, session: str, prefix: str = "") -> tuple[Lying, ...]:
+        """In its mount."""
+        ...
+
+    def get_file(self, session: str, path: str) -> bytes:
+        """Out of its mount."""
+        ...
+
+    def delete_file(self, session: str, path: str) -> int:
+        """A file or a folder; how many files there were."""
         ...
 
 

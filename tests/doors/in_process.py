@@ -9,9 +9,9 @@ import threading
 from collections.abc import Coroutine, Iterator
 from typing import Any, TypeVar
 
-from tests.doors.door import PLAIN, Described, Named, Past, Ran, Refused, Said
+from tests.doors.door import PLAIN, Described, Lying, Named, Past, Ran, Refused, Said
 
-from workbench.core import requests
+from workbench.core import mount_requests, requests
 from workbench.core.workbench import Workbench
 from workbench.errors import WorkbenchError
 from workbench.model.execution import CellResult, CommandResult
@@ -136,6 +136,32 @@ class CoreDoor:
             )
             for one in page.cells
         )
+
+    def put_file(self, session: str, path: str, data: bytes) -> Lying:
+        return self._call(self._put(session, path, data))
+
+    async def _put(self, session: str, path: str, data: bytes) -> Lying:
+        request = mount_requests.StageFile(session=SessionId(session), path=path)
+        async with self._bench.mounts.stage(request) as staged:
+            await staged.write(data)
+            made = await staged.commit()
+        return Lying(path=made.path, size=made.size)
+
+    def list_files(self, session: str, prefix: str = "") -> tuple[Lying, ...]:
+        request = mount_requests.ListFiles(session=SessionId(session), prefix=prefix)
+        return tuple(Lying(path=one.path, size=one.size) for one in self._call(self._bench.mounts.list(request)).files)
+
+    def get_file(self, session: str, path: str) -> bytes:
+        return self._call(self._get(session, path))
+
+    async def _get(self, session: str, path: str) -> bytes:
+        request = mount_requests.OpenMountFile(session=SessionId(session), path=path)
+        async with self._bench.mounts.open(request) as opened:
+            return os.pread(opened.descriptor, opened.file.size, 0)
+
+    def delete_file(self, session: str, path: str) -> int:
+        request = mount_requests.DeleteFile(session=SessionId(session), path=path)
+        return self._call(self._bench.mounts.delete(request)).files
 
     def delete(self, session: str) -> None:
         self._call(self._bench.delete_session(requests.DeleteSession(session=SessionId(session))))

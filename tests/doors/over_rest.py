@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from typing import Any
+from urllib.parse import quote
 
 import httpx2
-from tests.doors.door import PLAIN, Described, Named, Past, Ran, Refused, Said, displays_of
+from tests.doors.door import PLAIN, Described, Lying, Named, Past, Ran, Refused, Said, displays_of
 
 _WAIT_S = 30
 
@@ -96,6 +97,30 @@ class RestDoor:
     def history(self, session: str) -> tuple[Past, ...]:
         return tuple(past_of(one) for one in self._ask("GET", f"/v1/sessions/{session}/history")["items"])
 
+    def put_file(self, session: str, path: str, data: bytes) -> Lying:
+        link = self._ask("POST", f"{_mount(session)}/upload_url", {"path": path})
+        # A link needs no key; whatever else a client sends along does not matter.
+        answer = httpx2.put(link["url"], content=data, trust_env=False)
+        if not answer.is_success:
+            raise _refused(answer)
+        told = self._ask("POST", f"{_mount(session)}/download_url", {"path": link["path"]})
+        return Lying(path=told["path"], size=told["size"])
+
+    def list_files(self, session: str, prefix: str = "") -> tuple[Lying, ...]:
+        found = self._ask("GET", f"{_mount(session)}/items?prefix={quote(prefix)}")["items"]
+        return tuple(Lying(path=one["path"], size=one["size"]) for one in found)
+
+    def get_file(self, session: str, path: str) -> bytes:
+        link = self._ask("POST", f"{_mount(session)}/download_url", {"path": path})
+        answer = httpx2.get(link["url"], trust_env=False)
+        if not answer.is_success:
+            raise _refused(answer)
+        return answer.content
+
+    def delete_file(self, session: str, path: str) -> int:
+        gone: int = self._ask("POST", f"{_mount(session)}/delete", {"path": path})["files"]
+        return gone
+
     def delete(self, session: str) -> None:
         self._ask("DELETE", f"/v1/sessions/{session}")
 
@@ -106,6 +131,10 @@ class RestDoor:
         if not answer.is_success:
             raise _refused(answer)
         return answer.json() if answer.content else None
+
+
+def _mount(session: str) -> str:
+    return f"/v1/sessions/{session}/mounts/files"
 
 
 def _refused(answer: httpx2.Response) -> Refused:

@@ -6,7 +6,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from tests.doors.door import Door, Refused, Said, WholeDoor, refusal
+from tests.doors.door import Door, Lying, Refused, Said, WholeDoor, refusal
 from tests.doors.names import whole
 from tests.host.support import eventually
 
@@ -217,3 +217,26 @@ def test_a_picture_arrives(door: Door, session: str) -> None:
     kinds = dict(picture)
     # As a PNG begins, in base64.
     assert kinds["image/png"].startswith("iVBORw0KGgo")
+
+
+@whole
+def test_a_file_goes_in_is_seen_listed_and_comes_out_and_is_deleted(door: WholeDoor, session: str) -> None:
+    data = bytes(range(256)) * 5
+    assert door.put_file(session, "/mnt/files/data/in.bin", data) == Lying(path="data/in.bin", size=len(data))
+    counted = "import os; os.path.getsize('/mnt/files/data/in.bin'), os.path.isdir('/mnt/files/data')"
+    assert door.run(session, counted).results == f"({len(data)}, True)"
+    door.run(session, "with open('/mnt/files/data/out.txt', 'w') as file: file.write('from inside')")
+    assert [one.path for one in door.list_files(session, "data/")] == ["data/in.bin", "data/out.txt"]
+    assert door.get_file(session, "data/in.bin") == data
+    assert door.get_file(session, "/data/out.txt") == b"from inside"
+    assert door.put_file(session, "data/in.bin", b"") == Lying(path="data/in.bin", size=0)
+    assert door.delete_file(session, "data") == 2
+    assert door.list_files(session) == ()
+
+
+@whole
+def test_a_file_that_is_not_there_is_not_found(door: WholeDoor, session: str) -> None:
+    assert is_refused(refusal(lambda: door.get_file(session, "none.txt")), "not_found")
+    assert is_refused(refusal(lambda: door.delete_file(session, "none.txt")), "not_found")
+    assert is_refused(refusal(lambda: door.put_file(session, "../x", b"x")), "invalid_request")
+    assert is_refused(refusal(lambda: door.list_files("t-nobody")), "not_found")

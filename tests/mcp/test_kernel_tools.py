@@ -34,6 +34,8 @@ async def until_busy(client: Client) -> None:
         while True:
             answer = await told(client, "undo_cells", cells=10_000)
             if answer["next"]["tool"] == "interrupt_session":
+                # It has its turn; what an interrupt is to meet begins a moment later.
+                await asyncio.sleep(0.5)
                 return
             await asyncio.sleep(0.05)
 

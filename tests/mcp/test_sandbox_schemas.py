@@ -53,7 +53,7 @@ TABLE = {
         defaults={},
         answer={"files"},
         each_file={"source", "destination"},
-        each_row=ROW | {"uri"},
+        each_row=ROW | {"uri", "download_url", "expires_at"},
     ),
     "stop_session": Known(required={"session_id"}, defaults={}, answer={"success"}),
 }

@@ -322,11 +322,28 @@ async def test_on_a_sessions_own_address_there_is_that_session_and_no_other(conn
             assert (await answer(client, "stop_session", {"session_id": name}))["success"]
 
 
+async def test_files_over_their_quota_interrupt_and_are_told_until_they_are_deleted(connect: Connect) -> None:
+    async with connect(Family.SANDBOX) as client:
+        session = await made(client)
+        await answer(client, "execute_code", {"session_id": session, "code": "kept = 1"})
+        fill = "fallocate -l 10500M /mnt/files/big; sleep 20"
+        said = await answer(client, "execute_terminal", {"session_id": session, "command": fill})
+        assert said["error"].startswith("INTERRUPTED: The command and everything in its process group were interrupted")
+        assert "/mnt/files is over its quota: it holds 11,01" in said["error"]
+        said = await answer(client, "execute_code", {"session_id": session, "code": "kept"})
+        assert (said["success"], said["result"]) == (True, "1")
+        assert "/mnt/files is over its quota: it holds 11,01" in said["hint"]
+        said = await answer(client, "execute_terminal", {"session_id": session, "command": "rm /mnt/files/big"})
+        assert (said["success"], "hint" in said) == (True, False)
+        await answer(client, "stop_session", {"session_id": session})
+
+
 async def test_a_sandbox_that_is_gone_is_told_with_the_memory_that_is_lost(connect: Connect) -> None:
     async with connect(Family.SANDBOX) as client:
         session = await made(client)
         await answer(client, "execute_code", {"session_id": session, "code": "kept = 1"})
-        fill = "fallocate -l 11G /mnt/files/big || truncate -s 0 /mnt/files/big; sleep 20; rm -f /mnt/files/big"
+        more = "fallocate -l 12G /mnt/files/big; sleep 2; fallocate -l 2G /mnt/files/more"
+        fill = f"trap '' INT; {more}; sleep 20; rm -f /mnt/files/big /mnt/files/more"
         said = await answer(client, "execute_terminal", {"session_id": session, "command": fill})
         assert said["error"].startswith("CONTAINER_DIED: the sandbox ended: disk full")
         assert said["exit_code"] is None

@@ -14,6 +14,7 @@ from workbench.cli.bash import bash
 from workbench.cli.cells import cells
 from workbench.cli.doctor import doctor
 from workbench.cli.exec import exec_
+from workbench.cli.files import files
 from workbench.cli.history import export, history
 from workbench.cli.host import host
 from workbench.cli.idle import idle, keep
@@ -25,6 +26,7 @@ from workbench.cli.outcome import EXIT_INTERRUPTED, EXIT_OURS
 from workbench.cli.serve import serve
 from workbench.cli.sessions import sessions
 from workbench.cli.state import branch, snapshots, undo
+from workbench.cli.tables import plain
 from workbench.cli.users import users
 from workbench.errors import WorkbenchError
 from workbench.settings import Settings
@@ -38,7 +40,23 @@ def cli(context: click.Context) -> None:
     context.obj = Settings.from_env(os.environ)
 
 
-for command in (exec_, bash, sessions, cells, attach, kernel, serve, mcp, keys, users, audit, host, doctor, image):
+for command in (
+    exec_,
+    bash,
+    sessions,
+    files,
+    cells,
+    attach,
+    kernel,
+    serve,
+    mcp,
+    keys,
+    users,
+    audit,
+    host,
+    doctor,
+    image,
+):
     cli.add_command(command)
 for command in (undo, branch, snapshots, history, export, idle, keep):
     sessions.add_command(command)
@@ -49,7 +67,9 @@ def main() -> None:
     try:
         cli.main(standalone_mode=False)
     except WorkbenchError as problem:
-        click.echo(f"error: {problem.message}", err=True)
+        # Line by line, as names in it may be the guest's, and some of ours have several lines.
+        said = "\n".join(plain(line) for line in problem.message.split("\n"))
+        click.echo(f"error: {said}", err=True)
         sys.exit(EXIT_OURS)
     except click.ClickException as problem:
         problem.show()

@@ -20,11 +20,10 @@ from workbench.cli.tables import plain
 from workbench.errors import InvalidRequest
 from workbench.mcp.families import chosen_families
 from workbench.model.ids import session_id
-from workbench.settings import PREFIX
+from workbench.settings import PREFIX, SECRETS
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
-# A setting that has a password in it.
-_SECRET_SETTING = f"{PREFIX}DATABASE_URL"
+_SECRET_SETTINGS = tuple(PREFIX + name.upper() for name in SECRETS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,7 +154,7 @@ def _named(file: Path) -> str:
 
 
 def _kind(server: Server) -> str:
-    return "key" if isinstance(server, Reached) else f"password, of {_SECRET_SETTING},"
+    return "key" if isinstance(server, Reached) else f"password, of {_secrets(server)},"
 
 
 def _agreed() -> bool:
@@ -166,7 +165,12 @@ def _agreed() -> bool:
 
 
 def _has_secret(server: Server) -> bool:
-    return isinstance(server, Reached) or bool(server.env.get(_SECRET_SETTING))
+    return isinstance(server, Reached) or bool(_secrets(server))
+
+
+def _secrets(server: Started) -> str:
+    """Settings with a secret in them that it would be started with."""
+    return ", ".join(name for name in _SECRET_SETTINGS if server.env.get(name))
 
 
 def _difference(change: Change) -> str:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import contextlib
-import os
-import queue
-import select
 import struct
-import threading
 
 import click
 
 from workbench.core.requests import Follower
+from workbench.descriptor_writer import DescriptorWriter
 from workbench.model.execution import CellError, Display, Piece, PieceKind
 
 _STDOUT, _STDERR = 1, 2
@@ -25,71 +21,11 @@ def notice(line: str) -> None:
     click.echo(f"[workbench] {line}", err=True)
 
 
-class Writer:
-    """One descriptor, written to by a thread of its own.
-
-    A daemon, and without Python's buffers: a reader of ours that stands still must keep neither Ctrl-C, nor the time
-    limit, nor our own end from working.
-    """
-
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
-        self._orders: queue.SimpleQueue[tuple[bytes, asyncio.AbstractEventLoop, asyncio.Future[None]]] = (
-            queue.SimpleQueue()
-        )
-        self._thread: threading.Thread | None = None
-
-    async def write(self, data: bytes) -> None:
-        """Return when it is written.
-
-        Raises:
-            BrokenPipeError: nobody reads any more.
-        """
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._serve, daemon=True, name=f"writer of {self._descriptor}")
-            self._thread.start()
-        loop = asyncio.get_running_loop()
-        written = loop.create_future()
-        self._orders.put((data, loop, written))
-        await written
-
-    def _serve(self) -> None:
-        while True:
-            data, loop, written = self._orders.get()
-            problem: OSError | None = None
-            try:
-                _write_all(self._descriptor, data)
-            except OSError as failed:
-                problem = failed
-            # Nobody may wait any more, and the loop may be closed.
-            with contextlib.suppress(RuntimeError):
-                loop.call_soon_threadsafe(_tell, written, problem)
-
-
-def _write_all(descriptor: int, data: bytes) -> None:
-    rest = memoryview(data)
-    while rest:
-        try:
-            rest = rest[os.write(descriptor, rest) :]
-        except BlockingIOError:
-            # Someone who shares the terminal has made it non-blocking.
-            select.select([], [descriptor], [])
-
-
-def _tell(written: asyncio.Future[None], problem: OSError | None) -> None:
-    if written.done():
-        return
-    if problem is None:
-        written.set_result(None)
-    else:
-        written.set_exception(problem)
-
-
 class Output:
     """What a cell or command says, on our own stdout and stderr."""
 
     def __init__(self) -> None:
-        self._writers = {_STDOUT: Writer(_STDOUT), _STDERR: Writer(_STDERR)}
+        self._writers = {_STDOUT: DescriptorWriter(_STDOUT), _STDERR: DescriptorWriter(_STDERR)}
         self._open_line = False
         self._told: CellError | None = None
 

@@ -32,7 +32,7 @@ def temporary_data(settings: Settings, folder: Path | None = None) -> Iterator[S
         raise click.UsageError(f"{folder} must be an empty folder: all of it is removed at the end")
     (folder / _MARK).touch(mode=0o600)
     try:
-        yield replace(settings, data_dir=folder, database_url="")
+        yield replace(settings, data_dir=folder, database_url="", files_url="")
     finally:
         if not remove_tree(folder):
             notice(f"some of {folder} could not be removed")

@@ -1,25 +1,45 @@
 """The Python SDK: a client of the server's REST, sync and async. Sees the shapes of REST, the model and the errors."""
 
 from workbench.client.aio import AsyncKeys, AsyncWorkbench
+from workbench.client.aio_files import AsyncFiles, AsyncRemoteFile
 from workbench.client.aio_session import AsyncSession
 from workbench.client.cells import AsyncCell, AsyncStream, Cell, Stream
+from workbench.client.files import Files, RemoteFile
 from workbench.client.session import Session
 from workbench.client.sync import Keys, Workbench
-from workbench.client.values import UNCHANGED, IdleOptions, OutcomeError, Result, SandboxOptions
+from workbench.client.values import (
+    UNCHANGED,
+    DeletedFiles,
+    FilePage,
+    IdleOptions,
+    ListedFile,
+    MountUsage,
+    OutcomeError,
+    Result,
+    SandboxOptions,
+)
 from workbench.model.execution import Outcome
 
 __all__ = [
     "UNCHANGED",
     "AsyncCell",
+    "AsyncFiles",
     "AsyncKeys",
+    "AsyncRemoteFile",
     "AsyncSession",
     "AsyncStream",
     "AsyncWorkbench",
     "Cell",
+    "DeletedFiles",
+    "FilePage",
+    "Files",
     "IdleOptions",
     "Keys",
+    "ListedFile",
+    "MountUsage",
     "Outcome",
     "OutcomeError",
+    "RemoteFile",
     "Result",
     "SandboxOptions",
     "Session",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TypeVar
 
+import httpx2
 from pydantic import ValidationError
 
 from workbench.client._requests import Request
@@ -28,6 +29,12 @@ def is_away(status: int, body: bytes) -> bool:
         return False
     problem = _problem(body)
     return problem is None or problem.code == ServerUnavailable.code
+
+
+def is_busy(status: int, body: bytes) -> bool:
+    """Whether the server has too much to do at this moment, and says that this passes."""
+    problem = _problem(body)
+    return status == httpx2.codes.TOO_MANY_REQUESTS and problem is not None and problem.retryable
 
 
 def read(request: Request[Answer], server: str, status: int, body: bytes) -> Answer:
@@ -54,8 +61,12 @@ def refusal(server: str, status: int, body: bytes) -> WorkbenchError:
     return from_wire(problem.code, problem.message, context)
 
 
-def unreachable(server: str, why: str, *, perhaps_done: bool) -> ServerUnavailable:
-    """For a server that does not answer."""
+def unreachable(server: str, why: str, *, perhaps_done: bool, link_to: str = "") -> ServerUnavailable:
+    """For a server that does not answer, or for where a link of it leads."""
+    if link_to:
+        step = f"links of {server} lead there: give it an address that is reached from here, as WORKBENCH_PUBLIC_URL"
+        step += "; whether it was done is not known" if perhaps_done else ""
+        return ServerUnavailable(f"no answer from {link_to} ({why}); {step}", {"server": link_to})
     if perhaps_done:
         step = "whether it was done is not known; look before you ask again"
     else:

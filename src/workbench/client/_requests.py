@@ -82,7 +82,7 @@ def create_session(
     return Request(
         method="POST",
         path="/v1/sessions",
-        body=_body(rest.CreateSession, asked),
+        body=json_of(rest.CreateSession, asked),
         parse=rest.Session.model_validate,
         silence_s=SLOW_S,
     )
@@ -95,7 +95,7 @@ def get_session(session: str) -> Request[rest.Session]:
 
 def list_sessions(user_id: str | None, cursor: str | None) -> Request[rest.SessionPage]:
     """A page of them."""
-    query = _given({"user_id": user_id, "cursor": cursor, "limit": str(_PAGE)})
+    query = given({"user_id": user_id, "cursor": cursor, "limit": str(_PAGE)})
     return Request(method="GET", path="/v1/sessions", query=query, parse=rest.SessionPage.model_validate, again=True)
 
 
@@ -108,7 +108,7 @@ def change_session(
     end_after_s: int | Unchanged | None,
 ) -> Request[rest.Session]:
     """What is given changes, the rest stays."""
-    change: dict[str, object] = _given({"sandbox_size": sandbox_size, "snapshots": snapshots})
+    change: dict[str, object] = given({"sandbox_size": sandbox_size, "snapshots": snapshots})
     limits = {"freeze_after_s": freeze_after_s, "end_after_s": end_after_s}
     if idle := {name: value for name, value in limits.items() if value is not UNCHANGED}:
         change["idle"] = idle
@@ -117,7 +117,7 @@ def change_session(
     return Request(
         method="PATCH",
         path=_session(session),
-        body=_body(rest.ChangeSession, {"sandbox": change}),
+        body=json_of(rest.ChangeSession, {"sandbox": change}),
         parse=rest.Session.model_validate,
         again=True,
         silence_s=SLOW_S,
@@ -155,7 +155,7 @@ def _run(
     return Request(
         method="POST",
         path=path,
-        body=_body(model, {**asked, **spoken}),
+        body=json_of(model, {**asked, **spoken}),
         headers={"Idempotency-Key": key},
         parse=rest.Cell.model_validate,
         again=True,
@@ -210,7 +210,7 @@ def undo(session: str, cells: int) -> Request[rest.Undone]:
     return Request(
         method="POST",
         path=f"{_session(session)}/undo",
-        body=_body(rest.Undo, {"cells": cells}),
+        body=json_of(rest.Undo, {"cells": cells}),
         parse=rest.Undone.model_validate,
         silence_s=SLOW_S,
     )
@@ -221,7 +221,7 @@ def branch(session: str, *, copy: bool, id: str | None) -> Request[rest.Branched
     return Request(
         method="POST",
         path=f"{_session(session)}/branch",
-        body=_body(rest.Branch, _given({"copy": copy, "id": id})),
+        body=json_of(rest.Branch, given({"copy": copy, "id": id})),
         parse=rest.Branched.model_validate,
         silence_s=SLOW_S,
     )
@@ -254,7 +254,7 @@ def list_processes(session: str) -> Request[list[rest.BackgroundProcess]]:
 
 def list_cells(session: str, cursor: str | None, *, newest_first: bool) -> Request[rest.CellPage]:
     """A page of what was run in it."""
-    query = _given({"cursor": cursor, "limit": str(_PAGE), "newest_first": "true" if newest_first else None})
+    query = given({"cursor": cursor, "limit": str(_PAGE), "newest_first": "true" if newest_first else None})
     return Request(
         method="GET",
         path=f"{_session(session)}/history",
@@ -271,14 +271,14 @@ def get_notebook(session: str) -> Request[rest.Notebook]:
 
 def create_token(session: str, lifetime_s: int) -> Request[rest.Token]:
     """For this session only."""
-    body = _body(rest.CreateToken, {"lifetime_s": lifetime_s})
+    body = json_of(rest.CreateToken, {"lifetime_s": lifetime_s})
     return Request(method="POST", path=f"{_session(session)}/tokens", body=body, parse=rest.Token.model_validate)
 
 
 def create_key(label: str, scopes: Iterable[str], lifetime_s: int | None) -> Request[rest.NewKey]:
     """Of the caller's project."""
     asked = {"label": label, "scopes": list(scopes), "lifetime_s": lifetime_s}
-    body = _body(rest.CreateKey, asked)
+    body = json_of(rest.CreateKey, asked)
     return Request(method="POST", path="/v1/keys", body=body, parse=rest.NewKey.model_validate)
 
 
@@ -289,20 +289,22 @@ def list_keys() -> Request[list[rest.Key]]:
 
 def rotate_key(key: str, overlap_s: int) -> Request[rest.NewKey]:
     """Another one in its place."""
-    body = _body(rest.RotateKey, {"overlap_s": overlap_s})
-    return Request(method="POST", path=f"/v1/keys/{_part(key)}/rotate", body=body, parse=rest.NewKey.model_validate)
+    body = json_of(rest.RotateKey, {"overlap_s": overlap_s})
+    return Request(
+        method="POST", path=f"/v1/keys/{part_of_address(key)}/rotate", body=body, parse=rest.NewKey.model_validate
+    )
 
 
 def revoke_key(key: str) -> Request[rest.Key]:
     """No good from now on."""
-    return Request(method="DELETE", path=f"/v1/keys/{_part(key)}", parse=rest.Key.model_validate, again=True)
+    return Request(method="DELETE", path=f"/v1/keys/{part_of_address(key)}", parse=rest.Key.model_validate, again=True)
 
 
 def delete_user(user_id: str) -> Request[int]:
     """All that there is of a user; tells how many sessions that were."""
     return Request(
         method="DELETE",
-        path=f"/v1/users/{_part(user_id)}",
+        path=f"/v1/users/{part_of_address(user_id)}",
         parse=lambda found: rest.UserDeleted.model_validate(found).sessions,
         silence_s=SLOW_S,
     )
@@ -319,23 +321,28 @@ def list_audit(before: str, limit: int) -> Request[list[rest.AuditEntry]]:
     )
 
 
-def _part(name: str) -> str:
+def part_of_address(name: str) -> str:
+    """An id or a name, in a path."""
     # A name is one part of the address, whatever is in it: `../keys` asks for a session of that name, and for no keys.
     if not name:
         raise InvalidRequest("an id or a name may not be empty")
-    quoted = quote(name, safe="")
+    try:
+        quoted = quote(name, safe="")
+    except UnicodeEncodeError:
+        raise InvalidRequest(f"an id or a name has half a character in it: {name[:60]!a}; give it as text") from None
     return quoted.replace(".", "%2E") if not quoted.strip(".") else quoted
 
 
 def _session(session: str) -> str:
-    return f"/v1/sessions/{_part(session)}"
+    return f"/v1/sessions/{part_of_address(session)}"
 
 
 def _cell(session: str, kind: CellKind, cell: str) -> str:
-    return f"{_session(session)}/{'cells' if kind is CellKind.CELL else 'commands'}/{_part(cell)}"
+    return f"{_session(session)}/{'cells' if kind is CellKind.CELL else 'commands'}/{part_of_address(cell)}"
 
 
-def _given(values: Mapping[str, Any]) -> dict[str, Any]:
+def given(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Those that are not None."""
     return {name: value for name, value in values.items() if value is not None}
 
 
@@ -361,7 +368,7 @@ def _check_names(where: str, given: Mapping[str, Any], model: type[BaseModel]) -
             raise InvalidRequest(f"no such option of {where}: {name!r}{hint}", {"option": str(name)})
 
 
-def _body(model: type[BaseModel], asked: Mapping[str, object]) -> bytes:
+def json_of(model: type[BaseModel], asked: Mapping[str, object]) -> bytes:
     """JSON of what was given, and of nothing else: what is left out is for the server to say."""
     try:
         value = model.model_validate(dict(asked))

@@ -42,6 +42,8 @@ class Attempts:
 
     request: Request[object]
     connection: Connection
+    link_to: str = ""
+    """where a link of the server leads, if that is elsewhere"""
     now: Callable[[], float] = time.monotonic
     spread: Callable[[], float] = random.random
     _lost_at: float | None = field(default=None, init=False)
@@ -71,7 +73,9 @@ class Attempts:
         waited_s = moment - self._lost_at
         if hopeless or not (self.request.again or nothing_sent) or waited_s >= self.connection.retry_for_s:
             why = str(problem) or type(problem).__name__
-            raise unreachable(self.connection.server, why, perhaps_done=perhaps_done) from _cause(problem)
+            raise unreachable(self.connection.server, why, perhaps_done=perhaps_done, link_to=self.link_to) from _cause(
+                problem
+            )
         # Spread, so that the clients of a server that comes back do not all come at once.
         pause = self._step_s * (0.5 + self.spread() / 2)
         self._step_s = min(2 * self._step_s, _LONGEST_S)

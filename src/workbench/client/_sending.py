@@ -13,6 +13,7 @@ import httpx2
 
 from workbench import __version__
 from workbench.client import _answers
+from workbench.client._links import CONNECT_S, HERE, AsyncLinks, Links
 from workbench.client._requests import Request
 from workbench.client._retries import Attempts, Connection
 from workbench.errors import InvalidRequest, Unauthenticated
@@ -25,8 +26,6 @@ DEFAULT_TIMEOUT_S = 60.0
 DEFAULT_RETRY_FOR_S = 30.0
 # Below the time after which the server closes idle connections itself: a request and a goodbye do not cross.
 _LIMITS = httpx2.Limits(max_connections=None, max_keepalive_connections=100, keepalive_expiry=30.0)
-_CONNECT_S = 10.0
-_HERE = frozenset({"127.0.0.1", "::1", "localhost"})
 # One rich output is one event, and a figure may be large.
 _LARGEST_EVENT = 256 * 1024 * 1024
 
@@ -54,7 +53,7 @@ class Target:
             raise InvalidRequest(f"timeout_s must be above 0 and retry_for_s at least 0: {timeout_s}, {retry_for_s}")
         self.timeout_s = timeout_s
         self.retry_for_s = retry_for_s
-        self.through_proxy = httpx2.URL(self.url).host not in _HERE
+        self.through_proxy = httpx2.URL(self.url).host not in HERE
         """proxies of the environment are used; no proxy leads to this machine"""
 
     def headers(self) -> dict[str, str]:
@@ -72,7 +71,7 @@ class Target:
     def timeout(self, request: Request[Answer]) -> httpx2.Timeout:
         """The longest silence, not the longest call: white space keeps a long cell's connection alive."""
         silence = self.timeout_s + request.silence_s
-        return httpx2.Timeout(self.timeout_s, connect=min(_CONNECT_S, self.timeout_s), read=silence, pool=silence)
+        return httpx2.Timeout(self.timeout_s, connect=min(CONNECT_S, self.timeout_s), read=silence, pool=silence)
 
 
 class Sender:
@@ -80,6 +79,7 @@ class Sender:
 
     def __init__(self, target: Target) -> None:
         self.target = target
+        self.links = Links(target.timeout_s)
         self._connection = target.connection()
         self._http = httpx2.Client(
             base_url=target.url, headers=target.headers(), limits=_LIMITS, trust_env=target.through_proxy
@@ -91,6 +91,7 @@ class Sender:
 
     def close(self) -> None:
         """Its connections."""
+        self.links.close()
         self._http.close()
 
     def attempts(self, request: Request[Answer]) -> Attempts:
@@ -134,6 +135,7 @@ class AsyncSender:
 
     def __init__(self, target: Target) -> None:
         self.target = target
+        self.links = AsyncLinks(target.timeout_s)
         self._connection = target.connection()
         self._http = httpx2.AsyncClient(
             base_url=target.url, headers=target.headers(), limits=_LIMITS, trust_env=target.through_proxy
@@ -145,6 +147,7 @@ class AsyncSender:
 
     async def close(self) -> None:
         """Its connections."""
+        await self.links.close()
         await self._http.aclose()
 
     def attempts(self, request: Request[Answer]) -> Attempts:

@@ -10,6 +10,7 @@ from pathlib import Path
 from workbench.client import _requests
 from workbench.client._requests import Request, Said
 from workbench.client._sending import AsyncSender
+from workbench.client.aio_files import AsyncExperimental, AsyncFiles
 from workbench.client.cells import AsyncCell, AsyncStream
 from workbench.client.session import HOME, OnOutput, write_notebook
 from workbench.client.values import UNCHANGED, Result, Unchanged
@@ -26,6 +27,10 @@ class AsyncSession:
         self.user_id = user_id
         self.branched = branched
         """what this branch did not get of the other's memory; None unless `branch` made it"""
+        self.files = AsyncFiles(sender, id)
+        """files in /mnt/files, in and out"""
+        self.experimental = AsyncExperimental(self.files)
+        """the same under the name that other SDKs have for it"""
         self._sender = sender
 
     def __repr__(self) -> str:

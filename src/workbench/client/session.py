@@ -10,6 +10,7 @@ from workbench.client import _requests
 from workbench.client._requests import Request, Said
 from workbench.client._sending import Sender
 from workbench.client.cells import Cell, Stream
+from workbench.client.files import Experimental, Files
 from workbench.client.values import UNCHANGED, Result, Unchanged
 from workbench.model.execution import DEFAULT_LIMIT_S
 from workbench.model.records import CellKind
@@ -28,6 +29,10 @@ class Session:
         self.user_id = user_id
         self.branched = branched
         """what this branch did not get of the other's memory; None unless `branch` made it"""
+        self.files = Files(sender, id)
+        """files in /mnt/files, in and out"""
+        self.experimental = Experimental(self.files)
+        """the same under the name that other SDKs have for it"""
         self._sender = sender
 
     def __repr__(self) -> str:

@@ -132,6 +132,57 @@ class Result:
         return "\n".join(part.rstrip("\n") for part in (self.text, self.stderr, problem) if part)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedFile:
+    """A file of a session, as a list has it."""
+
+    mount_relative_path: str
+    sandbox_mount_prefix: str
+    """where code inside sees the mount"""
+    size: int
+    last_modified: str
+    """ISO 8601, UTC"""
+    version: str
+    """another one whenever what is in it has changed"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilePage:
+    """Some of the files of a session, by path."""
+
+    items: list[ListedFile]
+    next_cursor: str | None
+    """where the next page begins; None if this is the last"""
+    skipped: int
+    """what lies between these and is no file that can be told of: links, devices, names that are no text"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeletedFiles:
+    """What is no more."""
+
+    path: str
+    files: int
+    """how many there were"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MountUsage:
+    """What a mount holds, and what it may hold."""
+
+    bytes: int
+    files: int
+    """files and folders"""
+    most_bytes: int
+    most_files: int
+    complete: bool
+    """False if a part of it could not be measured"""
+    coming_bytes: int
+    """of uploads that are not done, which count as well"""
+    unsaved: int
+    """files that are not in the object store yet, where there is one"""
+
+
 class OutcomeError(Exception):
     """Code that began and did not end well; only `Result.raise_for_outcome` raises it.
 

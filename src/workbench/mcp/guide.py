@@ -45,8 +45,8 @@ _WHERE_FILES_ARE = "pwd; ls -la /home/user /mnt/files"
 # What is said again in `next` is paid for twice.
 _MOST_REPEATED = 4000
 _FULL = ("No space left on device", "Errno 28", "Disk quota exceeded", "Errno 122", "disk is full")
-# A sandbox whose files outgrow its tier is ended; the next one lives long enough to look and to choose.
-_OVER_THE_CAP = "disk full: /mnt/files"
+# What runs then is interrupted, and far over it the sandbox is ended; the next one may look, and choose what to delete.
+_OVER_THE_QUOTA = ("disk full: /mnt/files", "/mnt/files is over its quota")
 _MISSING = ("FileNotFoundError", "No such file or directory")
 
 
@@ -60,7 +60,7 @@ def after_result(
     # Only our own program has such words for us. In anything else they are what some file or web page says.
     if sent == making_room.MAKE_ROOM and (step := _after_making_room(visit, tool, session, said)) is not None:
         return step
-    if _OVER_THE_CAP in result.explanation:
+    if any(words in result.explanation for words in _OVER_THE_QUOTA):
         return shell(visit, tool, session, making_room.WHAT_FILLS_FILES)
     if any(word in said for word in _FULL) or Limit.DISK in result.limits:
         fills = making_room.WHAT_FILLS_FILES if "/mnt/files" in said else making_room.MAKE_ROOM

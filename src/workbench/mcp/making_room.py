@@ -16,7 +16,7 @@ STILL_HIDDEN = "still full: what is left is hidden, installed or small"
 FILES_FULL = "/mnt/files has no room"
 """what it says when there is nowhere to move to"""
 
-# A sandbox whose /mnt/files is over its cap is ended, so that this stays well below it.
+# What runs while /mnt/files is over its quota is interrupted, so that this stays well below it.
 _MOST_BYTES = STANDARD.files_bytes * 9 // 10
 _MOVE = f"""\
 import glob, os, shutil, sys

@@ -7,7 +7,7 @@ from typing import Any
 
 from workbench.mcp.answers import OUTCOME_KEY, RECEIPT_KEY
 from workbench.mcp.wording import without_commands
-from workbench.model.execution import CellResult, CommandResult, MemoryState, Receipt
+from workbench.model.execution import CellResult, CommandResult, MemoryState, Outcome, Receipt
 
 _MOST_NAMES = 12
 _MOST_OF_A_NAME = 40
@@ -43,6 +43,9 @@ def in_words(
             said.append(f"{result.displays_left_out} more displays: {where}.")
     said += [f"Limit met: {limit.value}." for limit in result.limits]
     said += _of_missing_files(result)
+    if result.outcome is Outcome.OK and result.explanation:
+        # There is no error in which it could be said.
+        said.append(without_commands(result.explanation))
     said += [f"Corrected: {one}" for one in receipt.corrections]
     said += [f"Installed: {one}" for one in receipt.installs]
     return " ".join(said)

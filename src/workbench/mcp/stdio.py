@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import fcntl
 import os
-import queue
 import select
 import threading
 from collections.abc import AsyncIterator, Iterator
@@ -16,6 +15,7 @@ import anyio
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 
+from workbench.descriptor_writer import DescriptorWriter
 from workbench.errors import InvalidRequest
 
 _CHUNK = 1 << 16
@@ -112,50 +112,14 @@ class _Lines:
 
 
 class _Wire:
-    """A descriptor to write to, by a daemon thread: a client that reads nothing keeps us from nothing."""
+    """What the protocol's library writes its lines to."""
 
     def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
-        self._orders: queue.SimpleQueue[tuple[bytes, asyncio.AbstractEventLoop, asyncio.Future[None]]] = (
-            queue.SimpleQueue()
-        )
-        threading.Thread(target=self._serve, daemon=True, name="writer to the client").start()
+        self._writer = DescriptorWriter(descriptor)
 
     async def write(self, text: str) -> None:
         """Return when it is written."""
-        loop = asyncio.get_running_loop()
-        written = loop.create_future()
-        self._orders.put((text.encode("utf-8", "replace"), loop, written))
-        await written
+        await self._writer.write(text.encode("utf-8", "replace"))
 
     async def flush(self) -> None:
         """Nothing is held back."""
-
-    def _serve(self) -> None:
-        while True:
-            data, loop, written = self._orders.get()
-            problem: OSError | None = None
-            try:
-                _write_all(self._descriptor, data)
-            except OSError as failed:
-                problem = failed
-            with contextlib.suppress(RuntimeError):
-                loop.call_soon_threadsafe(_tell, written, problem)
-
-
-def _write_all(descriptor: int, data: bytes) -> None:
-    rest = memoryview(data)
-    while rest:
-        try:
-            rest = rest[os.write(descriptor, rest) :]
-        except BlockingIOError:
-            select.select([], [descriptor], [])
-
-
-def _tell(written: asyncio.Future[None], problem: OSError | None) -> None:
-    if written.done():
-        return
-    if problem is None:
-        written.set_result(None)
-    else:
-        written.set_exception(problem)

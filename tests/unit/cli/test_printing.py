@@ -9,7 +9,8 @@ import struct
 
 import pytest
 
-from workbench.cli.printing import Output, Writer
+from workbench.cli.printing import Output
+from workbench.descriptor_writer import DescriptorWriter
 from workbench.model.execution import CellError, Display, Piece, PieceKind
 
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sII", 13, b"IHDR", 640, 480) + b"x" * 3000).decode()
@@ -70,7 +71,7 @@ def test_half_a_surrogate_pair_does_not_end_the_printing(capfd: pytest.CaptureFi
 async def test_a_reader_that_stands_still_blocks_nothing_else() -> None:
     reader, pipe = os.pipe()
     try:
-        writing = asyncio.create_task(Writer(pipe).write(b"x" * 1_000_000))
+        writing = asyncio.create_task(DescriptorWriter(pipe).write(b"x" * 1_000_000))
         got = 0
         done, _ = await asyncio.wait([writing], timeout=0.05)
         assert not done
@@ -86,7 +87,7 @@ async def test_a_descriptor_that_does_not_block_is_waited_for() -> None:
     reader, pipe = os.pipe()
     os.set_blocking(pipe, False)
     try:
-        writing = asyncio.create_task(Writer(pipe).write(b"x" * 300_000))
+        writing = asyncio.create_task(DescriptorWriter(pipe).write(b"x" * 300_000))
         got = 0
         while got < 300_000:
             got += len(await asyncio.to_thread(os.read, reader, 65536))
@@ -101,6 +102,6 @@ async def test_a_reader_that_left_is_an_error_of_the_write() -> None:
     os.close(reader)
     try:
         with pytest.raises(BrokenPipeError):
-            await asyncio.wait_for(Writer(pipe).write(b"x"), 10)
+            await asyncio.wait_for(DescriptorWriter(pipe).write(b"x"), 10)
     finally:
         os.close(pipe)

@@ -6,12 +6,14 @@ import inspect
 
 import pytest
 
-from workbench.client import aio, aio_session, cells, session, sync
+from workbench.client import aio, aio_files, aio_session, cells, files, session, sync
 
 PAIRS = [
     (sync.Workbench, aio.AsyncWorkbench),
     (sync.Keys, aio.AsyncKeys),
     (session.Session, aio_session.AsyncSession),
+    (files.Files, aio_files.AsyncFiles),
+    (files.RemoteFile, aio_files.AsyncRemoteFile),
     (cells.Cell, cells.AsyncCell),
     (cells.Stream, cells.AsyncStream),
 ]

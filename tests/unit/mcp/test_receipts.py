@@ -95,3 +95,9 @@ def test_the_whole_receipt_is_json_under_names_of_ours() -> None:
         "explanation": "explained",
         "limits": [],
     }
+
+
+def test_what_one_must_know_of_a_call_that_ended_well_is_told_where_no_error_is() -> None:
+    words = "/mnt/files is over its quota: it holds 11 of 10 bytes. Delete files there."
+    assert receipts.in_words(cell(Receipt(epoch=1), explanation=words), "s").endswith(words)
+    assert words not in receipts.in_words(cell(Receipt(epoch=1), Outcome.INTERRUPTED, words), "s")

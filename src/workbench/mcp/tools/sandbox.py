@@ -144,6 +144,9 @@ def _error(result: CellResult | CommandResult, most_s: float = 0) -> str | None:
 
 def _with_hint(result: CellResult | CommandResult, more: str = "") -> dict[str, str]:
     said = [explained(result.explanation) if result.outcome is Outcome.LOST else of_memory(result.receipt), more]
+    if result.outcome is Outcome.OK or (result.outcome is Outcome.RAISED and isinstance(result, CellResult)):
+        # There is no error in which it could be said.
+        said.append(explained(result.explanation))
     texts = [("stdout", result.stdout, _MOST_STDOUT), ("stderr", result.stderr, _MOST_STDERR)]
     if isinstance(result, CellResult):
         texts.append(("result", result.results, _MOST_RESULT))

@@ -22,9 +22,11 @@ from workbench.mcp.families import Family
 from workbench.mcp.resources import FileAddress, file_address, is_uri
 from workbench.mcp.tool import Arguments, Call, Tool
 from workbench.mcp.tools.sandbox_answers import OPTIONAL_STRING, SESSION_ID, answered, refused, words
+from workbench.mcp.tools.sandbox_links import DownloadLink, download_link, fetched
 from workbench.mcp.tools.sandbox_pace import Pace
 from workbench.mcp.tools.shapes import STRING, YES_OR_NO, closed, told
 from workbench.model.ids import SessionId
+from workbench.model.mounts import INSIDE, is_web_address
 
 _HOME = "/home/user"
 _MOST_FILES = 100
@@ -53,11 +55,13 @@ class ImportedFile(_File):
     encoding: Literal["text", "base64"] = Field(default="text", description="How `file_content` is written.")
     source: str = Field(
         default="",
-        description="Instead of a content: a file that export_files gave, by its `uri`, also of another session. Paths "
-        "of other machines cannot be read.",
+        description="Instead of a content: a file that export_files gave, by its `uri`, also of another session; or an "
+        "http(s) URL that the server fetches, to a `destination` under /mnt/files. No paths of other machines.",
     )
     destination: str = Field(
-        default="", description="Path inside for it, or a folder that ends with `/`; by default its name in /home/user."
+        default="",
+        description="Path inside for it, or a folder that ends with `/`; by default its name in /home/user, or for a "
+        "URL in /mnt/files.",
     )
 
 
@@ -98,6 +102,7 @@ class _Row:
     destination: str
     size: int | None = None
     uri: str | None = None
+    download: DownloadLink | None = None
     problem: WorkbenchError | None = None
     link: Link | None = None
 
@@ -111,7 +116,11 @@ class _Row:
             "size": self.size,
             "error": None if self.problem is None else words(self.problem),
         }
-        return row if self.uri is None else {**row, "uri": self.uri}
+        if self.uri is not None:
+            row["uri"] = self.uri
+        if self.download is not None:
+            row |= {"download_url": self.download.url, "expires_at": self.download.expires_at}
+        return row
 
 
 F = TypeVar("F", ImportedFile, ExportedFile)
@@ -141,7 +150,8 @@ async def _import(call: Call[ImportArguments]) -> Answer:
         return await _imported(call, pace, session, one)
 
     def names(one: ImportedFile) -> tuple[str, str]:
-        return one.source or one.file_name, one.destination or one.file_name
+        default = f"{INSIDE}/" if is_web_address(one.source) else one.file_name
+        return one.source or one.file_name, one.destination or default
 
     return await _each(call, call.arguments.files, work, names)
 
@@ -155,6 +165,10 @@ async def _imported(call: Call[ImportArguments], pace: Pace, session: SessionId,
             raise InvalidRequest(
                 "`source` is a file that there is already, so that it has no `file_content`: leave one of them out"
             )
+        if is_web_address(one.source):
+            work = fetched(call.visit, session, one.source, one.destination)
+            got = await pace.done(work, "fetching a file")
+            return _Row(one.source, f"{INSIDE}/{got.path}", size=got.size)
         at = _exported(call, one.source)
         read = requests.ReadFile(session=at.session, path=at.path)
         name, data = posixpath.basename(at.path), (await pace.done(bench.read_file(read), "reading a file")).data
@@ -173,7 +187,7 @@ def _exported(call: Call[ImportArguments], source: str) -> FileAddress:
     if not is_uri(source):
         raise InvalidRequest(
             f"{source[:_MOST_SHOWN]!r} is no exported file: a server reads no paths of its own machine for a caller. "
-            "Give the `uri` that export_files answers, or send the content as `file_content`"
+            "Give the `uri` that export_files answers or an http(s) URL, or send the content as `file_content`"
         )
     return file_address(call.visit, source)
 
@@ -216,7 +230,8 @@ async def _exported_row(call: Call[ExportArguments], pace: Pace, session: Sessio
         describe = requests.DescribeFile(session=session, path=one.source)
         state = await pace.done(bench.describe_file(describe), "looking at a file")
     at = FileAddress(session, state.path)
-    return _Row(one.source, state.path, size=state.size, uri=at.uri, link=at.link(state.size))
+    download = await pace.done(download_link(call.visit, session, state.path), "making a link")
+    return _Row(one.source, state.path, size=state.size, uri=at.uri, download=download, link=at.link(state.size))
 
 
 def _is_about_the_session(problem: WorkbenchError, session: SessionId) -> bool:
@@ -269,19 +284,20 @@ IMPORT = Tool(
     family=Family.SANDBOX,
     title="Import files",
     description=(
-        "Put files into a session's sandbox: contents that you send, or files exported from another session.\n"
+        "Put files into a session's sandbox: contents that you send, files exported from another session, or what a "
+        "URL leads to.\n"
         "Use it for data and scripts that you have. Not for what the sandbox can make itself by execute_code, nor to "
         "read files of the server's machine: that is refused.\n"
         "- Names without a path go to /home/user, which ends with the sandbox; under /mnt/files they outlive it. "
         "Folders are made, what is there is replaced, and nobody sees half a file.\n"
         "- At most 100 files, 8 MiB each, 120 s in all; over HTTP a whole call has at most 8 MiB, and base64 adds a "
-        "third.\n"
+        "third. What a URL leads to may be as large as /mnt/files has room.\n"
         "- Each row says how it went; `next` looks where the first failed one should be."
     ),
     arguments=ImportArguments,
     output_schema=answered(_rows({})),
     annotations=types.ToolAnnotations(
-        destructive_hint=True, open_world_hint=False, read_only_hint=False, idempotent_hint=True
+        destructive_hint=True, open_world_hint=True, read_only_hint=False, idempotent_hint=True
     ),
     run=_import,
     refused=refused,
@@ -297,12 +313,21 @@ EXPORT = Tool(
         "it.\n"
         "- The uri names the file, not a copy: it is good as long as the session and the file are there. `destination` "
         "under /mnt/files keeps a copy that outlives the sandbox.\n"
-        "- Over HTTP files up to 600 KB can be read, over standard input up to 6 MB: compress or split larger ones; "
-        "pack folders with tar. import_files takes up to 8 MiB.\n"
+        "- Over HTTP files up to 600 KB can be read as resources, over standard input up to 6 MB; import_files takes "
+        "up to 8 MiB. A file under /mnt/files of any size also gets a `download_url`, which anyone can open for an "
+        "hour without a key: for the user, or for curl. Pack folders with tar.\n"
         "- A row that failed says why (missing, a folder, not readable); `next` lists the folder."
     ),
     arguments=ExportArguments,
-    output_schema=answered(_rows({"uri": told(STRING, "Where to fetch it.")})),
+    output_schema=answered(
+        _rows(
+            {
+                "uri": told(STRING, "Where to read it as a resource."),
+                "download_url": told(STRING, "Where anyone can download it; only of files under /mnt/files."),
+                "expires_at": told(STRING, "Until when."),
+            }
+        )
+    ),
     annotations=types.ToolAnnotations(
         destructive_hint=False, open_world_hint=False, read_only_hint=False, idempotent_hint=True
     ),

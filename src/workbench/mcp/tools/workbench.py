@@ -205,6 +205,8 @@ def _text_of(display: Display) -> str:
 
 
 def _error(result: CellResult) -> str:
+    if result.outcome is Outcome.OK:
+        return ""
     raised = result.error.traceback if result.error is not None else ""
     return "\n".join(text for text in (raised, explained(result.explanation)) if text)
 
