@@ -18,24 +18,29 @@ MAY_IMPORT: dict[str, set[str]] = {
     "model": {"errors"},
     "contracts": {"errors", "model"},
     "guest_trees": set(),
+    "guest_files": set(),
+    "descriptor_writer": set(),
+    "threads": set(),
+    "local_folders": set(),
     "engines": {*INNER, "guest_trees"},
     "images": {"errors", "model"},
     "wire": {"errors", "model"},
+    "egress": {"errors", "model"},
     "settings": {"errors", "model"},
     "data_folder": {"errors", "model"},
     "core": INNER,
     "kernels": {*INNER, "data_folder"},
-    "storage": {*INNER, "data_folder", "guest_trees"},
-    "host": {*INNER, "wire", "engines", "images", "kernels", "settings", "data_folder", "guest_trees"},
+    "storage": {*INNER, "data_folder", "guest_trees", "guest_files", "threads"},
+    "host": {*INNER, "wire", "engines", "images", "kernels", "settings", "data_folder", "guest_trees", "guest_files"},
     "host_client": {*INNER, "wire", "settings", "data_folder"},
     "doctor": {*INNER, "engines", "images", "guest_trees"},
     "testing": INNER,
-    "server": {*INNER, "core", "wire", "settings", "mcp"},
-    "client": {"errors", "model", "wire"},
-    "mcp": {*INNER, "core", "__init__"},
+    "server": {*INNER, "core", "wire", "settings", "mcp", "threads"},
+    "client": {"errors", "model", "wire", "threads", "local_folders"},
+    "mcp": {*INNER, "core", "descriptor_writer", "__init__"},
 }
 # The only part that knows every adapter.
-MAY_IMPORT["wiring"] = {*INNER, "core", "storage", "host_client", "data_folder", "settings"}
+MAY_IMPORT["wiring"] = {*INNER, "core", "egress", "storage", "host_client", "data_folder", "settings"}
 # The command line puts everything together.
 MAY_IMPORT["cli"] = set(MAY_IMPORT) - {"__init__"}
 MAY_IMPORT["__main__"] = {"cli"}
