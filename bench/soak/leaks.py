@@ -7,9 +7,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from workbench.data_folder import GROUP_PREFIX, DataFolder
+from workbench.engines.namespace.files_watch import MOST_THREADS
 
-# The main one, two of zmq's, and as many workers as asyncio's pool starts, one by one, when they are needed.
-_MOST_THREADS = 3 + min(32, (os.cpu_count() or 1) + 4)
+# The main one, two of zmq's, and as many workers as asyncio's pool and the looks at files start, one by one, when they
+# are needed.
+_MOST_THREADS = 3 + min(32, (os.cpu_count() or 1) + 4) + MOST_THREADS
 
 
 @dataclass(frozen=True, slots=True)

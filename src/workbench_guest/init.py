@@ -38,7 +38,8 @@ from workbench_guest.messages import (
     Withdrawn,
 )
 
-_TELL_TRIES, _TELL_PAUSE_S = 1000, 0.02
+# A minute: a bomb of processes that takes all memory is ended by the host after 24 s, on a busy machine later.
+_TELL_TRIES, _TELL_PAUSE_S = 3000, 0.02
 
 
 class Init:
@@ -143,13 +144,13 @@ class Init:
     def _start(self, request: Start, descriptors: list[int]) -> Message:
         env = {**self._env, **request.env}
         try:
-            with self._children_go_first():
-                if request.entry is None:
+            if request.entry is None:
+                with self._child_goes_first():
                     pid = _execute(request, env, descriptors)
-                    with contextlib.suppress(ProcessLookupError):
-                        lower_open_files(pid, self._open_files)
-                else:
-                    pid = self._begin_entry(request, env, descriptors)
+                with contextlib.suppress(ProcessLookupError):
+                    lower_open_files(pid, self._open_files)
+            else:
+                pid = self._begin_entry(request, env, descriptors)
         except OSError as problem:
             return NotStarted(process=request.process, error=_explained(problem, request))
         except ValueError as problem:
@@ -159,8 +160,11 @@ class Init:
         return Started(process=request.process, pid=pid)
 
     @contextlib.contextmanager
-    def _children_go_first(self) -> Iterator[None]:
-        """The agent's processes, when memory runs out; pid 1 holds the sandbox together."""
+    def _child_goes_first(self) -> Iterator[None]:
+        """When memory runs out, the agent's processes; pid 1 holds the sandbox together.
+
+        Around the fork alone: pid 1 itself would go as gladly meanwhile.
+        """
         os.pwrite(self._oom_preference, b"%d" % OOM_PREFERENCE_OF_CHILDREN, 0)
         try:
             yield
@@ -223,7 +227,7 @@ class Init:
         # A signal that comes before the child is ready for it waits, instead of meeting the handlers of pid 1.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, HELD_BACK)
         try:
-            with self._children_go_first():
+            with self._child_goes_first():
                 pid = sys_.fork_unfinished()
             if pid == 0:
                 ours.close()

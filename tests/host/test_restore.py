@@ -219,6 +219,12 @@ async def test_a_child_that_takes_all_memory_costs_the_kernel_nothing(shared_hos
     assert await value_of(shared_host, sandbox, "during, numbers") == "('kept', [1, 2, 3])"
 
 
+async def test_the_agents_processes_go_before_pid_1_when_memory_runs_out(shared_host: HostConnection) -> None:
+    sandbox = await remembering(shared_host)
+    look = "[int(open(f'/proc/{who}/oom_score_adj').read()) for who in (1, 'self')]"
+    assert await value_of(shared_host, sandbox, look) == "[0, 300]"
+
+
 @pytest.mark.parametrize(
     "leaving",
     [

@@ -27,6 +27,10 @@ _ROUND_S, _SHARE = 30.0, 50
 _DESCRIPTORS_PER_PROCESS = 1024
 # At what is there before anything runs; more than a million files take longer, and are looked at while it runs.
 _FIRST_LOOK_S = 5.0
+# Threads for looks at running sandboxes, and for those before one runs, which somebody waits for.
+_LOOKING, _LOOKING_FIRST = 4, 2
+MOST_THREADS = _LOOKING + _LOOKING_FIRST
+"""that looks take, started one by one as they are needed"""
 # Mounts that were left too full; who makes more of them than this only loses the leave to tidy them up.
 _LEFT_REMEMBERED = 1000
 
@@ -62,8 +66,8 @@ class FilesWatch:
         self._is_closing = False
         # BARRIER: threads of its own, as a look goes on when nobody waits for it any more: guests with many files must
         # not take those that all else in the host needs; held by tests/unit/engines/namespace/test_files_watch.py.
-        self._threads = ThreadPoolExecutor(4, thread_name_prefix="files")
-        self._threads_for_first = ThreadPoolExecutor(2, thread_name_prefix="files at first")
+        self._threads = ThreadPoolExecutor(_LOOKING, thread_name_prefix="files")
+        self._threads_for_first = ThreadPoolExecutor(_LOOKING_FIRST, thread_name_prefix="files at first")
 
     async def begin(self, files: Path, tier: Tier) -> FilesQuota:
         """For a sandbox that is about to be used: what it takes is measured from here."""
