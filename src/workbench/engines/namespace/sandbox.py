@@ -29,6 +29,7 @@ from workbench_guest.messages import (
     Configure,
     Discard,
     Exited,
+    Failed,
     NotStarted,
     Offered,
     Signal,
@@ -38,6 +39,8 @@ from workbench_guest.messages import (
 )
 
 _START_TIMEOUT_S = 30.0
+# Characters of what pid 1 says of its own failure.
+_MOST_LAST_WORDS = 300
 # A page: less than this left of a folder in memory means that a write was refused.
 _FULL_BYTES = 4096
 # For a look at files for a result; a million of them take longer, and are told as they were last seen.
@@ -83,6 +86,7 @@ class NamespaceSandbox:
         self._freezing = Freezing(slot, self._is_changing)
         self._gone: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._reason = ""
+        self._failed = ""
         self._follower: asyncio.Task[None] | None = None
         self._closing: asyncio.Task[None] | None = None
 
@@ -387,6 +391,10 @@ class NamespaceSandbox:
                             await self._send(Discard(snapshot=message.snapshot))
                     case Withdrawn():
                         self._dormant.gone(message.snapshot)
+                    case Failed():
+                        # Its last words: what it did not know how to go on from.
+                        self._failed = message.error[:_MOST_LAST_WORDS]
+                        return
                     case _:
                         # Nothing else is ever said by pid 1: someone speaks in its place.
                         return
@@ -439,6 +447,8 @@ class NamespaceSandbox:
             self._gone.set_result(reason)
 
     def _cause(self) -> str:
+        if self._failed:
+            return f"the sandbox's first process failed: {self._failed}"
         if self.slot.group.counters().memory_kills:
             return "out of memory: the sandbox itself was ended"
         return "the sandbox ended by itself"
