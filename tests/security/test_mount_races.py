@@ -223,7 +223,7 @@ async def test_processes_in_the_folder_lead_nowhere(short_dir: Path, outside: Pa
 
 
 INSIDE = f"""
-import ctypes, os, random, shutil, time
+import contextlib, ctypes, os, random, shutil, time
 {inspect.getsource(attacks.attack)}
 child = os.fork()
 deeds = attack('/mnt/files', OUTSIDE, {LASTING_S + 2}, 1 if child else 2)
