@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import signal
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,6 +20,11 @@ from workbench.images.recipe import load_recipe
 from workbench.model.image import Image
 
 MakeEngineOptions = Callable[[Path], EngineOptions]
+
+# A shell starts what it runs beside other things with interrupts ignored, and so would be every program that is started
+# from here, to be interrupted by a test.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
 
 # Whole files that `make test` leaves to `make test-all`: each runs for half a minute or more on two cores, and what it
