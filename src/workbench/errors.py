@@ -21,7 +21,13 @@
     │  ├─ HostUnavailable            host_unavailable     none runs, or it does not answer
     │  └─ HostIncompatible           host_incompatible    it speaks another protocol
     ├─ StoreUnavailable              store_unavailable    records or files of sessions cannot be read or written
-    ├─ UpstreamFailed                upstream_failed      what a URL of the caller's leads to failed, or broke off
+    ├─ NotConfigured                 not_configured       a service that this server was not told of
+    ├─ UpstreamError                 somebody else's server failed
+    │  ├─ UpstreamFailed             upstream_failed      what a URL of the caller's leads to failed, or broke off
+    │  ├─ UpstreamUnavailable        upstream_unavailable  a service that we ask does not answer, or not in time
+    │  ├─ UpstreamLimited            upstream_limited     it wants to be asked less often, or later
+    │  ├─ UpstreamRefused            upstream_refused     it does not take our key, or what we asked for
+    │  └─ UpstreamBadAnswer          upstream_bad_answer  its answer is too large, or makes no sense
     └─ ServerError                   the server failed, or cannot be reached
        ├─ ServerUnavailable          server_unavailable   it does not answer, or not in time
        └─ InternalError              internal_error       a defect of ours; the server's log has it
@@ -170,11 +176,49 @@ class StoreUnavailable(WorkbenchError):
     code = "store_unavailable"
 
 
-class UpstreamFailed(WorkbenchError):
+class NotConfigured(WorkbenchError):
+    """A service that this server was not told of, or without its key; the message names what to set."""
+
+    code = "not_configured"
+
+
+class UpstreamError(WorkbenchError):
+    """Somebody else's server failed."""
+
+    code = "upstream_error"
+
+
+class UpstreamFailed(UpstreamError):
     """What a URL of the caller's leads to failed, answered with another status, or broke off."""
 
     code = "upstream_failed"
     retryable = True
+
+
+class UpstreamUnavailable(UpstreamError):
+    """A service that we ask does not answer, or not in time, or breaks off; it was tried more than once."""
+
+    code = "upstream_unavailable"
+    retryable = True
+
+
+class UpstreamLimited(UpstreamError):
+    """A service wants to be asked less often, or later; `context["retry_after_s"]` says when, if it did."""
+
+    code = "upstream_limited"
+    retryable = True
+
+
+class UpstreamRefused(UpstreamError):
+    """A service does not take our key, or what we asked for; the same will be refused again."""
+
+    code = "upstream_refused"
+
+
+class UpstreamBadAnswer(UpstreamError):
+    """The answer of a service is too large, or makes no sense."""
+
+    code = "upstream_bad_answer"
 
 
 class ServerError(WorkbenchError):

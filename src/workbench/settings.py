@@ -35,12 +35,25 @@ _NUMBERS = {
     "keep_cells_days": (0, 36_500),
     "keep_audit_days": (0, 36_500),
     "memory_reserve_percent": (0, 90),
+    "llm_timeout_s": (1, 3600),
+    "calls_per_minute": (1, 1_000_000),
+    "calls_per_cell": (1, 1_000_000),
+    "llm_max_tokens": (1, 1_000_000),
+}
+# Those of workbench.services.opening; tests/unit/test_settings.py compares them.
+_SERVICES = {
+    "llm_provider": ("openai", "anthropic", "local"),
+    "search_engine": ("searxng", "brave", "tavily", "exa", "duckduckgo", "wikipedia"),
 }
 
 
-SECRETS = ("database_url", "files_secret_key", "files_session_token")
+SECRETS = ("database_url", "files_secret_key", "files_session_token", "llm_key", "search_key")
 """settings with something in them that nobody else may see"""
-_NOT_FOR_HOSTS = (*SECRETS, "files_url", "files_endpoint", "files_region", "files_access_key")
+_NOT_FOR_HOSTS = (
+    *SECRETS,
+    *("files_url", "files_endpoint", "files_region", "files_access_key"),
+    *("llm_provider", "llm_url", "llm_model", "search_engine", "search_url"),
+)
 # What Amazon's own tools read, for whoever has it set already; the first that is there.
 _FROM_AWS = {
     "files_endpoint": ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"),
@@ -51,6 +64,8 @@ _KEYS_FROM_AWS = {
     "files_secret_key": "AWS_SECRET_ACCESS_KEY",
     "files_session_token": "AWS_SESSION_TOKEN",
 }
+# What the tools of those who offer models read, for whoever has it set already.
+_KEYS_OF_PROVIDERS = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +136,28 @@ class Settings:
     """how long it is kept who did what; 0 is for ever"""
     memory_reserve_percent: int = 10
     """of the machine's memory that is kept free by ending idle sessions, the longest unused first; 0 is none"""
+    calls_per_minute: int = 3000
+    """that code of one session may make by its helpers, on average"""
+    calls_per_cell: int = 5000
+    """that one cell or command may make"""
+    llm_provider: str = ""
+    """who answers `invoke_llm`: `openai`, `anthropic` or `local`; empty is nobody"""
+    llm_url: str = ""
+    """where that is, if it is not the provider's own address"""
+    llm_key: str = field(default="", repr=False)
+    """for it; OPENAI_API_KEY or ANTHROPIC_API_KEY unless set"""
+    llm_model: str = ""
+    """the model's name, passed on as it is; for `local` a file"""
+    llm_timeout_s: int = 120
+    """for one question with everything that belongs to it"""
+    llm_max_tokens: int = 8192
+    """of one answer, with what the model thinks before it"""
+    search_engine: str = ""
+    """who answers `web_search`: `searxng`, `brave`, `tavily`, `exa`, `duckduckgo` or `wikipedia`; empty is nobody"""
+    search_url: str = ""
+    """where that is, if it is not the engine's own address"""
+    search_key: str = field(default="", repr=False)
+    """for it; some need none"""
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str]) -> Settings:
@@ -141,6 +178,8 @@ class Settings:
         values.setdefault("images_dir", data_dir / "images")
         if values.get("files_url"):
             values = _files_from_aws(environ) | values
+        if not values.get("llm_key"):
+            values["llm_key"] = _key_of_provider(values.get("llm_provider", ""), environ)
         return cls(**values)
 
     def to_env(self) -> dict[str, str]:
@@ -148,7 +187,7 @@ class Settings:
         return {PREFIX + one.name.upper(): _text(getattr(self, one.name)) for one in dataclasses.fields(self)}
 
     def host_env(self) -> dict[str, str]:
-        """The same for a host, which has no business with the stores."""
+        """The same for a host, which has no business with the stores and the services."""
         # BARRIER: the address of a database has a password in it, and a host holds no credential; held by
         # tests/unit/test_settings.py and tests/mounts/test_object_store.py.
         withheld = {PREFIX + one.upper() for one in _NOT_FOR_HOSTS}
@@ -168,6 +207,11 @@ def _files_from_aws(environ: Mapping[str, str]) -> dict[str, Any]:
     return found
 
 
+def _key_of_provider(provider: str, environ: Mapping[str, str]) -> str:
+    name = _KEYS_OF_PROVIDERS.get(provider, "")
+    return _word(name, environ.get(name, "")) if name else ""
+
+
 def default_data_dir(environ: Mapping[str, str]) -> Path:
     """For root the machine's, for others the user's."""
     if os.geteuid() == 0:
@@ -183,8 +227,8 @@ def _parsed(name: str, text: str) -> Any:
 def _parsed_as(setting: str, name: str, text: str) -> Any:
     if setting in _NUMBERS:
         return _number(name, text, *_NUMBERS[setting])
-    if setting.startswith("files_"):
-        return _of_files(setting, name, text)
+    if of_family := _FAMILIES.get(setting.partition("_")[0]):
+        return of_family(setting, name, text)
     match setting:
         case "data_dir" | "images_dir":
             return _folder(name, text)
@@ -282,6 +326,19 @@ def _of_files(setting: str, name: str, text: str) -> str:
             return _web_address(name, text)
         case _:
             return _word(name, text)
+
+
+def _of_services(setting: str, name: str, text: str) -> str:
+    match setting:
+        case "llm_provider" | "search_engine":
+            return _one_of(name, text, _SERVICES[setting]) if text else ""
+        case "llm_url" | "search_url":
+            return _web_address(name, text)
+        case _:
+            return _word(name, text)
+
+
+_FAMILIES = {"files": _of_files, "llm": _of_services, "search": _of_services}
 
 
 def _bucket(name: str, text: str) -> str:

@@ -10,6 +10,7 @@ import pytest
 from workbench.errors import InvalidSetting
 from workbench.mcp.families import Family, chosen_families
 from workbench.model.capability import Level
+from workbench.services.opening import ENGINES, PROVIDERS
 from workbench.settings import Settings
 
 
@@ -37,9 +38,19 @@ def test_settings_survive_the_way_through_an_environment() -> None:
             "WORKBENCH_FILES_ACCESS_KEY": "key",
             "WORKBENCH_FILES_SECRET_KEY": "s3cret/with+signs=",
             "WORKBENCH_FILES_SESSION_TOKEN": "token",
+            "WORKBENCH_LLM_PROVIDER": "openai",
+            "WORKBENCH_LLM_URL": "https://models.example/v1/",
+            "WORKBENCH_LLM_KEY": "sk-1",
+            "WORKBENCH_LLM_MODEL": "openai/gpt-oss-120b",
+            "WORKBENCH_LLM_TIMEOUT_S": "30",
+            "WORKBENCH_LLM_MAX_TOKENS": "100",
+            "WORKBENCH_SEARCH_ENGINE": "searxng",
+            "WORKBENCH_SEARCH_URL": "http://127.0.0.1:8888",
+            "WORKBENCH_SEARCH_KEY": "s-1",
         }
     )
     assert Settings.from_env(settings.to_env()) == settings
+    assert Settings.from_env(Settings.from_env({}).to_env()) == Settings.from_env({})
 
 
 def test_a_misspelt_name_is_refused_with_a_suggestion() -> None:
@@ -82,6 +93,16 @@ def test_a_misspelt_name_is_refused_with_a_suggestion() -> None:
         ("WORKBENCH_KEEP_CELLS_DAYS", "x", "from 0 to 36500"),
         ("WORKBENCH_KEEP_AUDIT_DAYS", "x", "from 0 to 36500"),
         ("WORKBENCH_MEMORY_RESERVE_PERCENT", "91", "from 0 to 90"),
+        ("WORKBENCH_LLM_PROVIDER", "gemini", "one of openai, anthropic, local, not 'gemini'"),
+        ("WORKBENCH_LLM_URL", "api.example.com/v1", "like https://"),
+        ("WORKBENCH_LLM_URL", "https://user:password@api.example.com", "like https://"),
+        ("WORKBENCH_LLM_KEY", "sk-1\n", "one word"),
+        ("WORKBENCH_LLM_MODEL", " m", "one word"),
+        ("WORKBENCH_LLM_TIMEOUT_S", "0", "from 1 to 3600"),
+        ("WORKBENCH_LLM_MAX_TOKENS", "0", "from 1 to 1000000"),
+        ("WORKBENCH_SEARCH_ENGINE", "altavista", "one of searxng, brave, tavily, exa, duckduckgo, wikipedia, not"),
+        ("WORKBENCH_SEARCH_URL", "searx", "like https://"),
+        ("WORKBENCH_SEARCH_KEY", "s\t1", "one word"),
     ],
 )
 def test_a_value_that_cannot_be_used_is_named(name: str, value: str, words: str) -> None:
@@ -133,6 +154,48 @@ def test_what_is_not_set_for_an_object_store_comes_from_the_variables_of_amazon(
     assert settings.files_session_token == ""
     # Without a bucket nobody asks for them.
     assert Settings.from_env(amazon).files_access_key == ""
+
+
+def test_keys_of_services_are_in_no_error_no_repr_and_no_host() -> None:
+    for name in ("WORKBENCH_LLM_KEY", "WORKBENCH_SEARCH_KEY"):
+        with pytest.raises(InvalidSetting) as caught:
+            Settings.from_env({name: "hunter2 "})
+        assert "hunter2" not in caught.value.message
+    given = {
+        "WORKBENCH_LLM_PROVIDER": "openai",
+        "WORKBENCH_LLM_URL": "https://models.example/hunter4",
+        "WORKBENCH_LLM_KEY": "hunter2",
+        "WORKBENCH_LLM_MODEL": "hunter4",
+        "WORKBENCH_SEARCH_ENGINE": "searxng",
+        "WORKBENCH_SEARCH_URL": "https://search.example/hunter4",
+        "WORKBENCH_SEARCH_KEY": "hunter3",
+    }
+    settings = Settings.from_env(given)
+    assert not any(secret in repr(settings) for secret in ("hunter2", "hunter3"))
+    assert "hunter" not in str(settings.host_env())
+    assert Settings.from_env(settings.host_env()).llm_provider == ""
+    assert Settings.from_env(settings.host_env()).search_engine == ""
+
+
+def test_a_key_that_is_not_set_comes_from_the_providers_own_variable() -> None:
+    theirs = {"OPENAI_API_KEY": "sk-openai", "ANTHROPIC_API_KEY": "sk-anthropic"}
+    assert Settings.from_env({"WORKBENCH_LLM_PROVIDER": "openai", **theirs}).llm_key == "sk-openai"
+    assert Settings.from_env({"WORKBENCH_LLM_PROVIDER": "anthropic", **theirs}).llm_key == "sk-anthropic"
+    ours = {"WORKBENCH_LLM_PROVIDER": "openai", "WORKBENCH_LLM_KEY": "sk-ours"}
+    assert Settings.from_env({**ours, **theirs}).llm_key == "sk-ours"
+    # Without a provider nobody asks for them, and a model of this machine needs none.
+    assert Settings.from_env(theirs).llm_key == ""
+    assert Settings.from_env({"WORKBENCH_LLM_PROVIDER": "local", **theirs}).llm_key == ""
+    with pytest.raises(InvalidSetting, match="OPENAI_API_KEY must be one word") as caught:
+        Settings.from_env({"WORKBENCH_LLM_PROVIDER": "openai", "OPENAI_API_KEY": "hunter2\n"})
+    assert "hunter2" not in caught.value.message
+
+
+def test_the_services_that_can_be_chosen_are_those_there_are() -> None:
+    for one in ("", *PROVIDERS):
+        assert Settings.from_env({"WORKBENCH_LLM_PROVIDER": one}).llm_provider == one
+    for one in ("", *ENGINES):
+        assert Settings.from_env({"WORKBENCH_SEARCH_ENGINE": one}).search_engine == one
 
 
 @pytest.mark.parametrize("text", [*Family, "all", " Kernel, workbench ,kernel"])

@@ -15,6 +15,7 @@ from workbench.errors import (
     IsolationTooWeak,
     KernelUnavailable,
     MethodNotAllowed,
+    NotConfigured,
     NotFound,
     QuotaExceeded,
     SandboxUnavailable,
@@ -23,7 +24,11 @@ from workbench.errors import (
     TooLarge,
     Unauthenticated,
     UnsupportedMedia,
+    UpstreamBadAnswer,
     UpstreamFailed,
+    UpstreamLimited,
+    UpstreamRefused,
+    UpstreamUnavailable,
     WorkbenchError,
     from_wire,
 )
@@ -51,7 +56,13 @@ STATUS: dict[type[WorkbenchError], int] = {
     # What a newer host says in a code that we do not know.
     HostError: 503,
     StoreUnavailable: 503,
+    NotConfigured: 501,
     UpstreamFailed: 502,
+    UpstreamUnavailable: 503,
+    # Not 429: it is not this caller who asked too often.
+    UpstreamLimited: 503,
+    UpstreamRefused: 502,
+    UpstreamBadAnswer: 502,
     ServerUnavailable: 503,
     InternalError: 500,
 }
