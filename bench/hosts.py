@@ -21,9 +21,9 @@ from workbench.wire import host as wire
 
 
 @asynccontextmanager
-async def host(settings: Settings, pool_size: int = 4) -> AsyncIterator[HostConnection]:
-    """A host process of its own, in a folder of its own."""
-    folder = Path(tempfile.mkdtemp(prefix="wb-bench-"))
+async def host(settings: Settings, pool_size: int = 4, folder: Path | None = None) -> AsyncIterator[HostConnection]:
+    """A host process of its own, in a folder of its own; whoever gives one may put files of mounts there before."""
+    folder = folder or Path(tempfile.mkdtemp(prefix="wb-bench-"))
     mine = replace(settings, data_dir=folder, pool_size=pool_size)
     connection = await connect_or_start(mine, os.environ)
     try:

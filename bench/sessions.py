@@ -26,10 +26,10 @@ class Session:
         self.sandbox = sandbox
 
     @classmethod
-    async def open(cls, connection: HostConnection) -> Session:
-        """A new one, ready for cells."""
+    async def open(cls, connection: HostConnection, files: str | None = None) -> Session:
+        """A new one, ready for cells; with the files of that mount if one is named."""
         sandbox = new_sandbox_id()
-        await connection.ask(wire.CreateSandbox(sandbox=sandbox, kernel=True), wire.SandboxReport)
+        await connection.ask(wire.CreateSandbox(sandbox=sandbox, kernel=True, files=files), wire.SandboxReport)
         # What snapshots add is measured by itself, in bench/state.py.
         start = kernels.StartKernel(sandbox=sandbox, kernel=KERNEL, epoch=1, snapshots=False)
         await connection.ask(start, kernels.KernelReport)
