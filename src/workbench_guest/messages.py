@@ -17,6 +17,8 @@ import typing
 INSIDE_UID = 1000
 # What pid 1 is called, and its forks while they wait to be told what to be.
 OWN_NAME = "workbench"
+# By which what runs inside asks the workbench for something; of an abstract socket in the sandbox's own network.
+CALLS_VARIABLE, CALLS_NAME = "WORKBENCH_CALLS", "workbench-calls"
 HOME, FILES, SCRATCH, SHM = "/home/user", "/mnt/files", "/tmp", "/dev/shm"
 
 
@@ -120,7 +122,9 @@ class Failed:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class SlotReady:
-    """From pid 1: walls are up, nothing runs yet. Descriptors: 0 its user namespace, 1 scratch, 2 shm."""
+    """From pid 1: walls are up, nothing runs yet. Descriptors: 0 its user namespace, 1 scratch, 2 shm, 3 a socket that
+    listens for calls of those inside.
+    """
 
     steps_ms: dict[str, float]
 

@@ -26,6 +26,7 @@ from workbench_guest.confine import identity, root, seccomp
 from workbench_guest.confine import syscalls as sys_
 from workbench_guest.init import Init
 from workbench_guest.messages import (
+    CALLS_NAME,
     Done,
     Failed,
     Forget,
@@ -38,6 +39,8 @@ from workbench_guest.messages import (
     ZygoteReady,
 )
 
+# Calls that wait for the host to accept them; who comes after that waits to connect.
+_CALLS_BACKLOG = 128
 # Imported before the first clone because a sandbox uses them before it may open a file, or at every start.
 _ALWAYS = ("encodings.idna", "encodings.utf_8", "subprocess", "threading", "linecache", "traceback",
            "workbench_guest.entries.run_code")  # fmt: skip
@@ -204,7 +207,8 @@ def become_sandbox(plan: SlotPlan, descriptors: list[int]) -> NoReturn:
         steps.begin("rights")
         identity.give_up_rights(plan, last_capability)
         steps.begin("descriptors")
-        kept = _keep_only([control.detach(), oom_preference, userns, scratch, shm])
+        calls = _listen_for_calls()
+        kept = _keep_only([control.detach(), oom_preference, userns, scratch, shm, calls])
         control = Channel(socket.socket(fileno=kept[0]))
         steps.end()
         init = Init(control, oom_preference=kept[1], open_files=plan.open_files)
@@ -243,6 +247,14 @@ def _keep_only(descriptors: list[int]) -> list[int]:
 
 def _duplicate_above(descriptor: int, minimum: int) -> int:
     return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, minimum)
+
+
+def _listen_for_calls() -> int:
+    """For the host, which accepts: whoever connects from inside is known to it by the kernel's word."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
+        listening.bind(f"\0{CALLS_NAME}")
+        listening.listen(_CALLS_BACKLOG)
+        return listening.detach()
 
 
 def _raise_loopback() -> None:

@@ -16,6 +16,10 @@ class Clock(Protocol):
         """The time so long from now in the same form; before now, if negative."""
         ...
 
+    def monotonic(self) -> float:
+        """Seconds since some moment; for how long something took."""
+        ...
+
     async def pause(self, seconds: float) -> None:
         """Come back after about so long."""
         ...

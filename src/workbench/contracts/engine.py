@@ -147,6 +147,24 @@ class Sandbox(Protocol):
         """As it is now: the tier may have changed since it was made."""
         ...
 
+    @property
+    def calls(self) -> int:
+        """A unix socket that listens for what runs inside, which finds it by the variable WORKBENCH_CALLS.
+
+        A descriptor of the sandbox's own, closed with it. Nobody from outside can connect, or `started_as` tells.
+        """
+        ...
+
+    def started_as(self, pid: int) -> ProcessId | None:
+        """Which process that was started by `start` this one, by the machine's own pid, comes from.
+
+        None for one that has left them all behind, or is gone.
+
+        Raises:
+            Denied: it is none of this sandbox.
+        """
+        ...
+
     async def start(self, spec: ProcessSpec, passed: Sequence[int] = ()) -> Process:
         """Start a process and return once it runs.
 

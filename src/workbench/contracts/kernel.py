@@ -13,7 +13,7 @@ from typing import Protocol
 
 from workbench.contracts.engine import Sandbox
 from workbench.model.execution import Cell, Piece, Variable
-from workbench.model.ids import KernelId, SandboxId
+from workbench.model.ids import KernelId, ProcessId, SandboxId
 from workbench.model.process import ProcessExit
 
 
@@ -87,6 +87,17 @@ Turn = Callable[[str], AbstractAsyncContextManager[None]]
 """Given the first line of what an attached notebook wants to run: its body is that cell's turn among the others."""
 Visit = Callable[[], AbstractAsyncContextManager[None] | None]
 """Told of everything that an attached notebook asks; what it gives, if anything, is held while that is passed on."""
+
+
+def process_of(kernel: KernelId, generation: int) -> ProcessId:
+    """What the process of a kernel is called, in its sandbox."""
+    return ProcessId(f"k-{kernel}-{generation}")
+
+
+def kernel_of(process: ProcessId) -> KernelId | None:
+    """Whose it is, if it is one's."""
+    kernel, _, generation = process.removeprefix("k-").rpartition("-")
+    return KernelId(kernel) if process.startswith("k-") and kernel and generation.isdigit() else None
 
 
 class KernelGone(Exception):

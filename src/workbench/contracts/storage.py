@@ -229,8 +229,10 @@ class AuditStore(Protocol):
         """Keep it; one about a session that names no user with that of the session, if there is one."""
         ...
 
-    async def list(self, project: ProjectId, *, before: str = "", limit: int = 100) -> tuple[AuditEntry, ...]:
-        """Newest first; with `before` those of earlier times."""
+    async def list(
+        self, project: ProjectId, *, before: str = "", session: SessionId | None = None, limit: int = 100
+    ) -> tuple[AuditEntry, ...]:
+        """Newest first; with `before` those of earlier times, with `session` those about one."""
         ...
 
 
@@ -247,6 +249,10 @@ class Housekeeping(Protocol):
 
     async def unbegun(self, since: str, after: SessionId | None, limit: int) -> tuple[Session, ...]:
         """Sessions that have not begun, are not being deleted or made, and were used since then; as `begun`."""
+        ...
+
+    async def in_sandbox(self, sandbox: SandboxId) -> tuple[Session, ...]:
+        """Sessions of all projects that are in it now, by name; also those that are being made or deleted."""
         ...
 
     async def pending(self, after: CellId | None, limit: int) -> tuple[tuple[ProjectId, CellRecord], ...]:

@@ -12,7 +12,9 @@ import errno
 import logging
 import os
 import resource
+import secrets
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -23,28 +25,30 @@ import workbench_guest
 from workbench.contracts.engine import OverQuota, RunningProcess, SandboxDescription, SandboxSpec, Usage
 from workbench.engines import proc
 from workbench.engines.admission import check_alive, check_start
-from workbench.engines.environment import SANDBOX_VARIABLE, base_environment
+from workbench.engines.environment import SANDBOX_VARIABLE, base_environment, joined
 from workbench.engines.options import EngineOptions
 from workbench.engines.pidfd import exited
 from workbench.engines.pipes import PipedProcess, Pipes
 from workbench.engines.stopping import Stopper
-from workbench.errors import InvalidRequest, QuotaExceeded, SandboxUnavailable
+from workbench.errors import Denied, InvalidRequest, QuotaExceeded, SandboxUnavailable
 from workbench.guest_trees import remove_tree
 from workbench.model.capability import Barrier, Capability, Grade
 from workbench.model.ids import ProcessId
 from workbench.model.image import Image
 from workbench.model.process import Limit, ProcessExit, ProcessSpec
 from workbench.model.tier import Tier, thread_variables
-from workbench_guest.messages import FILES, HOME
+from workbench_guest.messages import CALLS_NAME, CALLS_VARIABLE, FILES, HOME
 
 WARNING = (
     "this engine isolates nothing and limits nothing: code runs with all rights of the user that runs the host, "
     "and reaches its files, its network and its other processes"
 )
 FILES_VARIABLE = "WORKBENCH_FILES"
+_GUEST = Path(workbench_guest.__file__).resolve().parent
 # What ignores a kill for this long is stuck in the kernel, and no further signal will help.
 _KILL_ROUNDS, _KILL_PAUSE_S = 250, 0.02
 _FREEZE_S, _FREEZE_PAUSE_S = 0.5, 0.002
+_CALLS_BACKLOG, _MOST_ANCESTORS = 128, 64
 _BOOT = """\
 import importlib, sys
 root, entry, payload, *passed = sys.argv[1:]
@@ -126,6 +130,12 @@ class ProcessSandbox:
         self._closing: asyncio.Task[None] | None = None
         self._peak = 0
         self._spent_by_ended = 0.0
+        self._calls_name = f"{CALLS_NAME}-{secrets.token_hex(16)}"
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
+            listening.bind(f"\0{self._calls_name}")
+            listening.listen(_CALLS_BACKLOG)
+            self.calls = listening.detach()
+            """as the contract says; anybody of the machine may connect, and `started_as` tells"""
         self._stopper = Stopper(lambda: proc.with_variable(self._marker))
         self._frozen = False
         self._thaws = 0
@@ -142,6 +152,19 @@ class ProcessSandbox:
             limits_by="nothing",
             warning=WARNING,
         )
+
+    def started_as(self, pid: int) -> ProcessId | None:
+        """As the contract says."""
+        if not proc.has_variable(pid, self._marker, os.geteuid()):
+            raise Denied(f"process {pid} is none of sandbox {self._spec.id}")
+        started = {known: ProcessId(name) for name, known in self._running.items()}
+        for _ in range(_MOST_ANCESTORS):
+            if pid in started:
+                return started[pid]
+            if (above := proc.parent(pid)) is None:
+                break
+            pid = above
+        return None
 
     async def start(self, spec: ProcessSpec, passed: Sequence[int] = ()) -> PipedProcess:
         """As the contract says. Never waits: between the spawn and the scope that reaps it nothing can come."""
@@ -170,15 +193,14 @@ class ProcessSandbox:
             raise InvalidRequest(f"no such working folder: {spec.cwd}")
         if spec.entry is None:
             return _executed(spec.argv, self._environment(spec), cwd, pipes)
-        guest = Path(workbench_guest.__file__).resolve().parent
-        if not spec.entry.isidentifier() or not (guest / "entries" / f"{spec.entry}.py").is_file():
+        if not spec.entry.isidentifier() or not (_GUEST / "entries" / f"{spec.entry}.py").is_file():
             raise InvalidRequest(f"no such entry in the guest: {spec.entry}")
         payload = os.memfd_create("payload", os.MFD_CLOEXEC)
         try:
             os.write(payload, spec.payload)
             os.lseek(payload, 0, os.SEEK_SET)
             numbers = (str(descriptor) for descriptor in (payload, *passed))
-            boot = (self._image.python, "-I", "-B", "-c", _BOOT, str(guest.parent), spec.entry, *numbers)
+            boot = (self._image.python, "-I", "-B", "-c", _BOOT, str(_GUEST.parent), spec.entry, *numbers)
             return _executed(boot, self._environment(spec), cwd, pipes, payload, *passed)
         finally:
             os.close(payload)
@@ -193,12 +215,14 @@ class ProcessSandbox:
     def _environment(self, spec: ProcessSpec) -> dict[str, str]:
         home, scratch = str(self._folder / "home"), str(self._folder / "tmp")
         vcpus = min(self._tier.vcpus, len(os.sched_getaffinity(0)))
-        return {
-            **base_environment(self._image, home=home, scratch=scratch),
+        base = base_environment(self._image, home=home, scratch=scratch, guest_root=str(_GUEST.parent))
+        base |= {
             **thread_variables(vcpus),
             FILES_VARIABLE: str(self._spec.files),
-            **self._spec.env,
-            **spec.env,
+            CALLS_VARIABLE: f"@{self._calls_name}",
+        }
+        return {
+            **joined(joined(base, self._spec.env), spec.env),
             # Last: what carries it is found by it and ended.
             SANDBOX_VARIABLE: self._spec.id,
         }
@@ -346,6 +370,7 @@ class ProcessSandbox:
             process.pipes.keep_unread()
         if not await asyncio.to_thread(remove_tree, self._folder):
             _log.error("the folder of sandbox %s cannot be removed: %s", self._spec.id, self._folder)
+        os.close(self.calls)
         if not self._gone.done():
             self._gone.set_result("closed")
         self._on_gone(self)

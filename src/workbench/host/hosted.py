@@ -10,6 +10,7 @@ from pathlib import Path
 from workbench.contracts.engine import Process, Sandbox, SandboxSpec
 from workbench.errors import SandboxUnavailable
 from workbench.guest_trees import remove_tree
+from workbench.host.calls.door import CallDoor
 from workbench.host.cells.sandbox_cells import SandboxCells
 from workbench.host.freezing import Freezer
 from workbench.host.spool import Spool
@@ -60,6 +61,7 @@ class Hosted:
     sandbox: Sandbox
     files: Files
     cells: SandboxCells
+    door: CallDoor
     made: float
     processes: dict[ProcessId, Running] = field(default_factory=dict)
     follower: asyncio.Task[None] | None = None

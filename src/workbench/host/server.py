@@ -12,7 +12,9 @@ import struct
 from workbench import __version__
 from workbench.data_folder import DataFolder, RunFolder, reach, release
 from workbench.errors import HostIncompatible, InvalidRequest, WorkbenchError
+from workbench.host.calls.clients import answer_client
 from workbench.host.service import HostService
+from workbench.wire import calls
 from workbench.wire import host as wire
 
 _log = logging.getLogger(__name__)
@@ -99,13 +101,14 @@ class HostServer:
         )
         _write(writer, wire.Answered(number=first.number, answer=greeting))
         in_flight: set[asyncio.Task[None]] = set()
+        client = object()
         try:
             while True:
                 body = await _read(reader)
                 if len(in_flight) >= _MAX_IN_FLIGHT:
                     # Not read on until there is room: whoever asks too much waits in the socket.
                     await asyncio.wait(in_flight, return_when=asyncio.FIRST_COMPLETED)
-                task = asyncio.create_task(self._answer(body, writer))
+                task = asyncio.create_task(self._answer(body, writer, client))
                 in_flight.add(task)
                 task.add_done_callback(in_flight.discard)
         finally:
@@ -114,11 +117,12 @@ class HostServer:
                 task.cancel()
             if in_flight:
                 await asyncio.wait(in_flight)
+            self._service.calls.left(client)
 
-    async def _answer(self, body: bytes, writer: asyncio.StreamWriter) -> None:
+    async def _answer(self, body: bytes, writer: asyncio.StreamWriter, client: object) -> None:
         number = wire.number_of(body)
         try:
-            answer = await self._dispatch(wire.read_asked(body).request)
+            answer = await self._dispatch(wire.read_asked(body).request, client)
         except WorkbenchError as problem:
             answer = wire.Problem(code=problem.code, message=problem.message, context=problem.context)
         except Exception:  # noqa: BLE001
@@ -134,7 +138,7 @@ class HostServer:
         with contextlib.suppress(ConnectionError):
             await writer.drain()
 
-    async def _dispatch(self, request: wire.AnyRequest) -> wire.AnyAnswer:  # noqa: C901  one line a request
+    async def _dispatch(self, request: wire.AnyRequest, client: object) -> wire.AnyAnswer:  # noqa: C901  one line a request
         service = self._service
         match request:
             case wire.Status():
@@ -175,6 +179,8 @@ class HostServer:
             case wire.Stop():
                 self._leave.set()
                 return wire.Done()
+            case calls.TakeCalls() | calls.AnswerCall():
+                return await answer_client(service.calls, client, request)
             case wire.Hello():
                 raise InvalidRequest("hello was said already")
             case _:

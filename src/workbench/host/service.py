@@ -14,6 +14,8 @@ from workbench.contracts.engine import Engine
 from workbench.contracts.kernel import KernelLauncher
 from workbench.data_folder import EPHEMERAL_PREFIX, DataFolder, RunFolder
 from workbench.errors import Conflict, InvalidRequest, NotFound, QuotaExceeded, SandboxUnavailable
+from workbench.host.calls.desk import CallDesk
+from workbench.host.calls.door import CallDoor
 from workbench.host.cells.mount_files import Mount
 from workbench.host.cells.sandbox_cells import CellOptions, SandboxCells
 from workbench.host.cells.snapshots import SnapshotPolicy
@@ -70,6 +72,7 @@ class HostService:
         run.spool.mkdir(exist_ok=True)
         self._cell_options = CellOptions(launcher, run.spool, spool_max_bytes, cell_limit_max_s, policy=policy)
         self.kernels = KernelService(lambda sandbox: self._hosted(sandbox, living=False))
+        self.calls = CallDesk()
         self._journal = Journal(run.journal)
         self._sandboxes: dict[SandboxId, Hosted] = {}
         self._making: dict[SandboxId, asyncio.Task[wire.SandboxReport]] = {}
@@ -150,8 +153,10 @@ class HostService:
             check_living=lambda: hosted.check_living(),
             visit=lambda: hosted.freezer.visit(),
         )
-        hosted = Hosted(request=request, sandbox=sandbox, files=files, cells=cells, made=time.monotonic())
+        door = CallDoor(identity, self.calls, cells.tally, cells.whose)
+        hosted = Hosted(request=request, sandbox=sandbox, files=files, cells=cells, door=door, made=time.monotonic())
         cells.open()
+        await door.open(sandbox.calls)
         self._sandboxes[identity] = hosted
         self._journal.made(identity, sandbox.description.root_pid)
         hosted.follower = asyncio.create_task(self._follow(identity, hosted), name=f"until {identity} ends")
@@ -175,6 +180,7 @@ class HostService:
     async def _follow(self, identity: SandboxId, hosted: Hosted) -> None:
         """Notice a sandbox that ends by itself. Its outputs stay until the client closes it."""
         hosted.gone = await hosted.sandbox.wait_gone()
+        await hosted.door.aclose()
         await hosted.sandbox.aclose()
         self._journal.ended(identity, hosted.gone)
         self._look_if_idle()
@@ -216,6 +222,7 @@ class HostService:
     async def _close(self, hosted: Hosted) -> None:
         try:
             hosted.cells.close()
+            await hosted.door.aclose()
             await hosted.sandbox.aclose()
             await hosted.cells.aclose()
             self._launcher.forget(hosted.sandbox.description.id)

@@ -17,13 +17,13 @@ import msgspec
 import zmq
 
 from workbench.contracts.engine import Process, Sandbox
-from workbench.contracts.kernel import Carried, KernelStart, Turn
+from workbench.contracts.kernel import Carried, KernelStart, Turn, process_of
 from workbench.errors import InvalidRequest, KernelUnavailable
 from workbench.kernels.jupyter import JupyterKernel, Sockets
 from workbench.kernels.last_words import LastWords
 from workbench.kernels.packing import pack
 from workbench.kernels.relay import Relay
-from workbench.model.ids import KernelId, ProcessId, SandboxId
+from workbench.model.ids import KernelId, SandboxId
 from workbench.model.process import ProcessSpec
 from workbench_guest.kernel.flight_recorder import TOTAL_BYTES
 
@@ -59,7 +59,7 @@ class JupyterLauncher:
             key = secrets.token_hex(16)
             order = msgspec.json.encode({"key": key, "working_folder": start.working_folder})
             spec = ProcessSpec(
-                id=ProcessId(f"k-{start.id}-{start.generation}"),
+                id=process_of(start.id, start.generation),
                 entry="kernel",
                 payload=order,
                 may_snapshot=sandbox.description.snapshots,

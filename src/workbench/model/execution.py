@@ -148,6 +148,18 @@ class SnapshotState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HelperUse:
+    """What a cell or command asked of the workbench by its helpers."""
+
+    calls: int = 0
+    failed: int = 0
+    prompt_tokens: int = 0
+    """sent to a language model"""
+    completion_tokens: int = 0
+    """that it answered"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
     """What a call did to the state. Changes inside an object are not seen, only names that mean another object."""
 
@@ -170,6 +182,7 @@ class Receipt:
     wall_s: float = 0.0
     snapshot: SnapshotState = field(default_factory=SnapshotState)
     """as it was when the call began: what a loss during the call is restored from"""
+    helpers: HelperUse = field(default_factory=HelperUse)
     corrections: tuple[str, ...] = ()
     installs: tuple[str, ...] = ()
 

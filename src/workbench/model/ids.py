@@ -17,6 +17,7 @@ KernelId = NewType("KernelId", str)
 CellId = NewType("CellId", str)
 ProjectId = NewType("ProjectId", str)
 KeyId = NewType("KeyId", str)
+CallId = NewType("CallId", str)
 
 DEFAULT_PROJECT = ProjectId("default")
 

@@ -10,6 +10,8 @@ from workbench.model.records import Progress
 from workbench.model.tier import STANDARD, Tier
 
 MAIN_KERNEL = KernelId("main")
+WITHOUT_TOOLS = {"WORKBENCH_TOOL_EXECUTION": "false"}
+"""the variable by which code inside knows that helpers for tools, the model and the search are off"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +43,8 @@ class SessionSpec:
     """where cells start; made if it is missing"""
     snapshots: bool = True
     """keep its memory between cells, so that it can be undone, branched, and restored after a loss"""
+    tool_execution: bool = True
+    """its code has helpers for tools, the model and the search"""
     idle: IdleLimits = field(default_factory=IdleLimits)
 
 

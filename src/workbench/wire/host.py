@@ -12,10 +12,11 @@ import msgspec
 
 from workbench.errors import HostIncompatible
 from workbench.model.process import Limit, Stream
+from workbench.wire.calls import AnyCallAnswer, AnyCallRequest
 from workbench.wire.kernels import AnyKernelAnswer, AnyKernelRequest
 from workbench.wire.values import Request, Value
 
-PROTOCOL = 4
+PROTOCOL = 5
 _LENGTH = struct.Struct(">I")
 # The payload of a process is the largest thing that is sent.
 MAX_FRAME = 32 * 1024 * 1024
@@ -283,11 +284,11 @@ class Problem(Value, frozen=True, kw_only=True, tag=True):
 AnyRequest = (
     Hello | Status | CreateSandbox | DescribeSandbox | ListSandboxes | CloseSandbox | FreezeSandbox | ThawSandbox
     | ChangeTier | MeasureSandbox | StartProcess | WriteStdin | SignalProcess | ReadOutput | WaitProcess | ForgetProcess
-    | RefreshImage | Drain | Stop | AnyKernelRequest
+    | RefreshImage | Drain | Stop | AnyCallRequest | AnyKernelRequest
 )  # fmt: skip
 AnyAnswer = (
     HelloAnswer | StatusAnswer | SandboxReport | SandboxList | FreezeReport | UsageReport | OutputReport | ProcessReport
-    | Done | Problem | AnyKernelAnswer
+    | Done | Problem | AnyCallAnswer | AnyKernelAnswer
 )  # fmt: skip
 
 

@@ -27,7 +27,7 @@ from workbench.host.cells.memory import Patience
 from workbench.host.cells.mount_files import Mount
 from workbench.host.cells.sandbox_cells import CellOptions, SandboxCells
 from workbench.model.execution import Cell, CellError, Display, Piece, PieceKind, Variable
-from workbench.model.ids import KernelId, SandboxId
+from workbench.model.ids import KernelId, ProcessId, SandboxId
 from workbench.model.process import ProcessExit, ProcessSpec, Stream
 from workbench.model.tier import Tier
 
@@ -266,6 +266,13 @@ class StandInSandbox:
             limits_by="nothing",
             snapshots=launcher is not None,
         )
+
+    @property
+    def calls(self) -> int:
+        raise NotImplementedError
+
+    def started_as(self, pid: int) -> ProcessId | None:
+        raise NotImplementedError
 
     async def start(self, spec: ProcessSpec, passed: Sequence[int] = ()) -> StandInProcess:
         if self.gone:

@@ -21,6 +21,7 @@ from workbench.engines.namespace.limits.choose import Choice, choose
 from workbench.engines.namespace.sandbox import NamespaceSandbox
 from workbench.engines.namespace.slot import Slot
 from workbench.engines.namespace.userns import make_user_namespace
+from workbench.engines.namespace.view import GUEST_ROOT
 from workbench.engines.namespace.zygote import Zygote
 from workbench.engines.options import EngineOptions
 from workbench.errors import InvalidRequest, IsolationTooWeak, SandboxUnavailable
@@ -200,7 +201,7 @@ class NamespaceEngine:
             spec=spec,
             slot=slot,
             limits_by=self.limits.keeper.kind,
-            base_env=base_environment(slot.zygote.image, home=HOME, scratch=SCRATCH),
+            base_env=base_environment(slot.zygote.image, home=HOME, scratch=SCRATCH, guest_root=GUEST_ROOT),
             cpus=self._cpus,
             quota=quota,
             resize=self._resize,
@@ -231,7 +232,7 @@ class NamespaceEngine:
 
     async def _resize(self, slot: Slot, tier: Tier) -> None:
         """Any living zygote can: all of them are root in the namespace that owns the mounts."""
-        _, scratch, shm = slot.descriptors
+        _, scratch, shm, _ = slot.descriptors
         request = Resize(scratch_bytes=tier.scratch_bytes, scratch_inodes=tier.scratch_inodes, shm_bytes=tier.shm_bytes)
         check_fit(scratch, shm, tier)
         zygote = await self._current_zygote()

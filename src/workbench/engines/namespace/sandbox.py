@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from workbench.contracts.engine import OverQuota, RunningProcess, SandboxDescription, SandboxSpec, Usage
 from workbench.engines import proc
 from workbench.engines.admission import check_alive, check_start
+from workbench.engines.environment import joined
 from workbench.engines.namespace.channel import ChannelClosed, MessageTooLong
 from workbench.engines.namespace.dormant import DormantProcesses
 from workbench.engines.namespace.freezing import Freezing
@@ -41,6 +42,8 @@ from workbench_guest.messages import (
 _START_TIMEOUT_S = 30.0
 # Characters of what pid 1 says of its own failure.
 _MOST_LAST_WORDS = 300
+# Of one process; longer lines of them are made only to be long.
+_MOST_ANCESTORS = 64
 # A page: less than this left of a folder in memory means that a write was refused.
 _FULL_BYTES = 4096
 # For a look at files for a result; a million of them take longer, and are told as they were last seen.
@@ -118,6 +121,24 @@ class NamespaceSandbox:
         """Of pid 1, on the host."""
         return self.slot.pid
 
+    @property
+    def calls(self) -> int:
+        """As the contract says. It listens in a network that nobody else is in."""
+        return self.slot.calls
+
+    def started_as(self, pid: int) -> ProcessId | None:
+        """As the contract says. By the session it leads or is in, which outlives its leader; then by its ancestors."""
+        started = {inside: ProcessId(name) for name, inside in self._pids.items()}
+        if (name := started.get(proc.numbers(pid, "NSsid:")[-1])) is not None:
+            return name
+        for _ in range(_MOST_ANCESTORS):
+            if (name := started.get(proc.numbers(pid, "NSpid:")[-1])) is not None:
+                return name
+            if (above := proc.parent(pid)) is None or above == self.slot.pid:
+                break
+            pid = above
+        return None
+
     async def open(self) -> None:
         """Tell pid 1 its environment and start listening to it. Called once, by the engine."""
         try:
@@ -130,7 +151,9 @@ class NamespaceSandbox:
 
     def _configuration(self) -> Configure:
         threads = thread_variables(min(self._tier.vcpus, self._cpus))
-        return Configure(env={**self._base_env, **threads, **self._spec.env}, keep_prepared=self._spec.first_entry)
+        return Configure(
+            env=joined({**self._base_env, **threads}, self._spec.env), keep_prepared=self._spec.first_entry
+        )
 
     async def start(self, spec: ProcessSpec, passed: Sequence[int] = ()) -> PipedProcess:
         """As the contract says."""

@@ -49,7 +49,7 @@ class Slot:
     group: LimitGroup
     zygote: Zygote
     descriptors: list[int]
-    """its user namespace, scratch and shm"""
+    """its user namespace, scratch, shm, and the socket that listens for calls"""
     steps_ms: dict[str, float]
     outside_uid: int | None
     killed: bool = False
@@ -73,6 +73,11 @@ class Slot:
             if self.zygote.alive:
                 with contextlib.suppress(SandboxUnavailable):
                     await self.zygote.ask(Forget(slot=self.name))
+
+    @property
+    def calls(self) -> int:
+        """What listens for calls from inside."""
+        return self.descriptors[3]
 
     @property
     def usable(self) -> bool:
@@ -174,7 +179,7 @@ async def _until_ready(slot: Slot) -> None:
         raise SandboxUnavailable(f"{answer.step}: {answer.error}", {"step": answer.step})
     assert isinstance(answer, SlotReady)
     slot.steps_ms = answer.steps_ms
-    slot.group.count_folders(slot.descriptors[1:])
+    slot.group.count_folders(slot.descriptors[1:3])
 
 
 async def end_process(pid: int, pidfd: int) -> None:

@@ -14,13 +14,14 @@ from typing import Any
 
 from workbench.contracts.engine import Process, Sandbox
 from workbench.errors import Cancelled, HostError, WorkbenchError
+from workbench.host.calls.tally import CallTally
 from workbench.host.cells.measuring import Meter
 from workbench.host.cells.mount_files import Mount
 from workbench.host.cells.results import command_result
 from workbench.host.cells.tracked import Shelf, State, Tracked
 from workbench.host.cells.words import Place, how_it_ended, sandbox_ended
 from workbench.model.execution import BackgroundProcess, Command, MemoryState, Outcome, Piece, PieceKind, Receipt
-from workbench.model.ids import ProcessId, new_process_id
+from workbench.model.ids import CellId, KernelId, ProcessId, new_process_id
 from workbench.model.process import ProcessExit, ProcessSpec, Stream
 
 _log = logging.getLogger(__name__)
@@ -102,6 +103,7 @@ class Commands:
         mount: Mount,
         meter: Meter,
         place: Place,
+        tally: CallTally,
         grace: Grace | None = None,
     ) -> None:
         self._sandbox = sandbox
@@ -109,16 +111,27 @@ class Commands:
         self._mount = mount
         self._meter = meter
         self._place = place
+        self._tally = tally
         self._grace = grace or Grace()
         self._under_way: dict[Tracked, _UnderWay] = {}
+        self._kernels: dict[Tracked, KernelId] = {}
+        """of the sessions that asked for them"""
         self._stopped_early: set[Tracked] = set()
         """interrupted before there was a process to interrupt"""
         self._running: set[asyncio.Task[None]] = set()
         self._listening: set[asyncio.Task[None]] = set()
 
-    def submit(self, tracked: Tracked, memory: Callable[[], Awaitable[Receipt]]) -> None:
+    def running_as(self, process: ProcessId) -> tuple[CellId, KernelId] | None:
+        """The command whose process it is, and the kernel of its session."""
+        for tracked, under_way in self._under_way.items():
+            if under_way.identity == process:
+                return tracked.id, self._kernels[tracked]
+        return None
+
+    def submit(self, tracked: Tracked, kernel: KernelId, memory: Callable[[], Awaitable[Receipt]]) -> None:
         """Start it; the shelf has it from here on. `memory` tells how its session's kernel is when it has ended."""
         assert isinstance(tracked.asked, Command)
+        self._kernels[tracked] = kernel
         self._shelf.add(tracked)
         _own(self._running, self._live(tracked, tracked.asked, memory), f"command {tracked.id}")
 
@@ -135,6 +148,7 @@ class Commands:
             tracked.fail(HostError("the host failed; its log has the reason"))
         finally:
             self._under_way.pop(tracked, None)
+            self._kernels.pop(tracked, None)
             self._stopped_early.discard(tracked)
             self._shelf.ended(tracked)
 
@@ -164,6 +178,7 @@ class Commands:
             peak_memory_bytes=cost.peak_memory_bytes,
             cpu_s=cost.cpu_s,
             wall_s=cost.wall_s,
+            helpers=self._tally.take(tracked.id),
         )
         await tracked.output.keep_whole(self._mount)
         why = under_way.why_interrupted

@@ -21,6 +21,7 @@ from workbench.errors import (
     SandboxUnavailable,
     WorkbenchError,
 )
+from workbench.host.calls.tally import CallTally
 from workbench.host.cells.between import Between
 from workbench.host.cells.cell_run import CellRun, Ending
 from workbench.host.cells.interrupts import Interrupts
@@ -66,6 +67,7 @@ class HostedKernel:
         mount: Mount,
         meter: Meter,
         place: Place,
+        tally: CallTally,
         policy: SnapshotPolicy,
         visit: Visit,
         patience: Patience | None = None,
@@ -76,6 +78,7 @@ class HostedKernel:
         self._mount = mount
         self._meter = meter
         self._place = place
+        self._tally = tally
         self._patience = patience or Patience()
         self._queue = TurnQueue()
         self._tickets: dict[Tracked, Ticket] = {}
@@ -107,6 +110,12 @@ class HostedKernel:
     def attached_idle_s(self) -> float | None:
         """Since a notebook last asked for something that is done by now; None if none ever has."""
         return 0.0 if self._queue.has(Origin.ATTACHED) else self._visits.idle_s
+
+    @property
+    def running(self) -> CellId | None:
+        """The cell that runs now, if it is a session's."""
+        ticket = self._queue.running
+        return ticket.cell if ticket is not None and ticket.origin is Origin.SESSION else None
 
     def report(self, sandbox: str) -> wire.KernelReport:
         """As it is now."""
@@ -194,7 +203,7 @@ class HostedKernel:
         elif cost.gone:
             # After its end, so the cell did what it did; the next memory's epoch is told by its own first receipt.
             change = Change(lost=joined(change.reason, how_it_ended(sandbox_ended(cost.gone))))
-        receipt = self._receipt(memory, ending, change, cost, kept)
+        receipt = self._receipt(cell.id, memory, ending, change, cost, kept)
         await tracked.output.keep_whole(self._mount)
         told = (receipt, tracked.output, self._place, change.restored, cost)
         tracked.end(cell_result(cell, ending, *told))
@@ -238,7 +247,9 @@ class HostedKernel:
         memory.busy_since = None
         return ending
 
-    def _receipt(self, memory: Memory, ending: Ending, change: Change, cost: Cost, kept: SnapshotState) -> Receipt:
+    def _receipt(
+        self, cell: CellId, memory: Memory, ending: Ending, change: Change, cost: Cost, kept: SnapshotState
+    ) -> Receipt:
         if ending.lost and change.restored:
             memory.execution_count = change.restored.execution_count
         elif (counted := ending.finished or ending.began) is not None:
@@ -264,6 +275,7 @@ class HostedKernel:
             peak_memory_bytes=cost.peak_memory_bytes,
             cpu_s=cost.cpu_s,
             wall_s=cost.wall_s,
+            helpers=self._tally.take(cell),
         )
 
     def cancel(self, tracked: Tracked) -> None:

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from workbench.contracts.engine import Sandbox
-from workbench.contracts.kernel import KernelLauncher, Visit
+from workbench.contracts.kernel import KernelLauncher, Visit, kernel_of
 from workbench.errors import Cancelled, Conflict, InvalidRequest, KernelUnavailable, NotFound
+from workbench.host.calls.tally import CallTally
 from workbench.host.cells.cell_spool import CellSpool
 from workbench.host.cells.commands import Commands, Grace
 from workbench.host.cells.copy_session import copy_session
@@ -25,6 +26,7 @@ from workbench.host.cells.snapshots import Snapshot, SnapshotPolicy
 from workbench.host.cells.tracked import Shelf, State, Tracked
 from workbench.host.cells.words import Place, over_quota_words
 from workbench.host.waits import MAX_WAIT_S, bounded
+from workbench.model.calls import Caller
 from workbench.model.execution import Cell, CellResult, Command, CommandResult, Receipt
 from workbench.model.ids import KernelId, SandboxId, cell_id, kernel_id
 from workbench.wire import kernels as wire
@@ -68,6 +70,7 @@ class SandboxCells:
         self._check_living = check_living
         self._visit = visit
         self._meter = Meter(sandbox)
+        self.tally = CallTally()
         self._shelf = Shelf()
         self._kernels: dict[KernelId, HostedKernel] = {}
         self._unwanted: set[KernelId] = set()
@@ -79,6 +82,7 @@ class SandboxCells:
             mount=mount,
             meter=self._meter,
             place=self._place(""),
+            tally=self.tally,
             grace=options.grace,
         )
 
@@ -97,6 +101,21 @@ class SandboxCells:
 
     def _place(self, start_up: str) -> Place:
         return Place(files_kept=self._files_kept, has_start_up=bool(start_up), most_s=self._options.limit_max_s)
+
+    def whose(self, pid: int) -> Caller:
+        """What a process of the sandbox, by the machine's own pid, runs for.
+
+        Raises:
+            Denied: it is none of the sandbox's.
+        """
+        process = self._sandbox.started_as(pid)
+        if process is None:
+            return Caller(sandbox=self._id)
+        if (command := self._commands.running_as(process)) is not None:
+            return Caller(sandbox=self._id, kernel=command[1], cell=command[0])
+        kernel = kernel_of(process)
+        hosted = self._kernels.get(kernel) if kernel is not None else None
+        return Caller(sandbox=self._id, kernel=kernel, cell=hosted.running if hosted is not None else None)
 
     async def _memory_of(self, kernel: str, epoch: int) -> Receipt:
         """What a command, which runs beside it, can say of a kernel's memory; `epoch` if there is none."""
@@ -133,6 +152,7 @@ class SandboxCells:
             mount=self._mount,
             meter=self._meter,
             place=self._place(wanted.start_up),
+            tally=self.tally,
             policy=self._options.policy,
             visit=self._visit,
             patience=self._options.patience,
@@ -261,7 +281,9 @@ class SandboxCells:
         if tracked is None:
             self._check_living()
             tracked = Tracked(command, None, self._recorder(command))
-            self._commands.submit(tracked, lambda: self._memory_of(request.kernel, request.epoch))
+            self._commands.submit(
+                tracked, KernelId(request.kernel), lambda: self._memory_of(request.kernel, request.epoch)
+            )
         return await _report(tracked, wait_s)
 
     def _recorder(self, asked: Cell | Command) -> Recorder:
