@@ -6,12 +6,22 @@ import os
 import sys
 from typing import Any
 
+import workbench_guest
+
 
 def refresh() -> None:
     """Call once in every forked interpreter, after its environment is set. Costs nothing for what is not loaded."""
     _reopen_standard_streams()
     _reseed()
     _follow_tier()
+    _find_helpers()
+
+
+def _find_helpers() -> None:
+    """As PYTHONPATH has it for every other Python of the sandbox; this one was forked, and has read nothing."""
+    folder = os.path.join(next(iter(workbench_guest.__path__)), "importable")
+    if folder not in sys.path:
+        sys.path.append(folder)
 
 
 def _reopen_standard_streams() -> None:

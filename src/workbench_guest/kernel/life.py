@@ -272,6 +272,7 @@ class Life:
         profile: Any = self.kernel.profile_dir
         profile.move(f"{home}/.ipython/profile_default")
         shell.init_environment()
+        shell.offer_helpers(os.environ)
         # The backend that was attached before the fork, for every library that looks for it.
         os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
         return note

@@ -18,11 +18,13 @@ import traceback
 import types
 import warnings
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import IO, Any
 
 from ipykernel.zmqshell import ZMQInteractiveShell
 from IPython.core.autocall import IPyAutocall
+
+from workbench_guest import helpers
 
 _OURS = os.path.dirname(os.path.dirname(__file__)) + os.sep
 _CHUNK = 64 * 1024
@@ -63,6 +65,7 @@ class WorkbenchShell(ZMQInteractiveShell):
 
     exit_code: object = None
     """what the cell gave to exit() or sys.exit(), while its reply is made"""
+    _helpers: Mapping[str, Any] = helpers.offered({})
     _depth = 0
     """code that runs code by `run_cell` is 2"""
 
@@ -81,11 +84,24 @@ class WorkbenchShell(ZMQInteractiveShell):
         return contextlib.nullcontext()
 
     def init_user_ns(self) -> None:
-        """As stock, with our exit."""
+        """As stock, with our exit and the helpers."""
         super().init_user_ns()
+        self._add_helpers()
         leave = EndCell(self)
         for name in ("exit", "quit"):
             self.user_ns[name] = self.user_ns_hidden[name] = leave
+
+    def offer_helpers(self, environment: Mapping[str, str]) -> None:
+        """Once the environment of this memory is known: it says which helpers there are."""
+        for name in self._helpers:
+            del self.user_ns[name], self.user_ns_hidden[name]
+        self._helpers = helpers.offered(environment)
+        self._add_helpers()
+
+    def _add_helpers(self) -> None:
+        # Hidden as long as a name means ours: one that the agent defines itself is the agent's.
+        self.user_ns.update(self._helpers)
+        self.user_ns_hidden.update(self._helpers)
 
     def system_piped(self, cmd: str) -> None:
         """`!cmd`: its output as it comes, both streams in one; in our group, so that an interrupt reaches it."""
