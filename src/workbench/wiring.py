@@ -5,14 +5,19 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import datetime
-from collections.abc import AsyncIterator, Awaitable, Mapping
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from pathlib import Path
 
 from workbench.contracts.fetching import Fetching
 from workbench.contracts.mounts import MountStore
+from workbench.contracts.services import LanguageModel, WebSearch
 from workbench.contracts.storage import Records
 from workbench.core.access import Access
+from workbench.core.call_limits import CallLimits
 from workbench.core.caretaker import CarePolicy, Caretaker
+from workbench.core.guest_calls import CallDone, GuestCalls
+from workbench.core.helpers import Helpers
 from workbench.core.links import LinkSigner
 from workbench.core.workbench import Workbench
 from workbench.data_folder import DataFolder
@@ -20,8 +25,10 @@ from workbench.egress.on_demand import FetcherOnDemand
 from workbench.egress.policy import AddressPolicy
 from workbench.errors import HostUnavailable, WorkbenchError
 from workbench.host_client.adapter import HostClient
+from workbench.host_client.calls import HostCalls
 from workbench.host_client.connection import HostConnection, nobody_listens
 from workbench.model.ids import DEFAULT_PROJECT, ProjectId
+from workbench.services.opening import ModelPlace, SearchPlace, open_language_model, open_web_search
 from workbench.settings import Settings
 from workbench.storage.opening import FilesPlace, open_mounts, open_records
 from workbench.storage.secret import kept_secret
@@ -44,6 +51,10 @@ class SystemClock:
         """As the contract has it."""
         return _iso(datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=seconds))
 
+    def monotonic(self) -> float:
+        """As the contract has it."""
+        return time.monotonic()
+
     async def pause(self, seconds: float) -> None:
         """As the contract has it."""
         await asyncio.sleep(seconds)
@@ -60,7 +71,14 @@ class Service:
     """
 
     def __init__(
-        self, settings: Settings, host: HostClient, records: Records, mounts: MountStore, fetcher: Fetching
+        self,
+        settings: Settings,
+        host: HostClient,
+        records: Records,
+        mounts: MountStore,
+        fetcher: Fetching,
+        model: LanguageModel,
+        search: WebSearch,
     ) -> None:
         self._settings = settings
         self._data = DataFolder(settings.data_dir)
@@ -68,6 +86,8 @@ class Service:
         self._records = records
         self._mounts = mounts
         self._fetcher = fetcher
+        self._model = model
+        self._search = search
         self._signer = LinkSigner(lambda: kept_secret(self._data.links_key))
         self._clock = SystemClock()
         self.access = Access(records=records, clock=self._clock)
@@ -97,6 +117,36 @@ class Service:
             clock=self._clock,
             project=project,
         )
+
+    async def answer_calls(
+        self, *, address: str = "", beside: bool = False, tell: Callable[[CallDone], None] = lambda _: None
+    ) -> None:
+        """Until it is cancelled: answer what code in sandboxes asks. `address` is where links to files lead.
+
+        Who does it `beside` something else is only asked while no server runs.
+        """
+        await HostCalls(self._data, rank=1 if beside else 0).serve(self.guest_calls(address, tell).answer)
+
+    def guest_calls(self, address: str = "", tell: Callable[[CallDone], None] = lambda _: None) -> GuestCalls:
+        """Who answers them, wherever they come from."""
+        helpers = Helpers(
+            model=self._model,
+            search=self._search,
+            mounts_of=lambda project: self.workbench(project).mounts,
+            address=address,
+        )
+        limits = CallLimits(a_minute=self._settings.calls_per_minute, a_cell=self._settings.calls_per_cell)
+        return GuestCalls(records=self._records, clock=self._clock, helpers=helpers, limits=limits, tell=tell)
+
+    @contextlib.asynccontextmanager
+    async def answering_beside(self) -> AsyncIterator[None]:
+        """Meanwhile helpers are answered by this process, if no server is there for it."""
+        answering = asyncio.create_task(self.answer_calls(beside=True), name="calls from sandboxes")
+        try:
+            yield
+        finally:
+            answering.cancel()
+            await asyncio.wait([answering])
 
     async def check(self) -> dict[str, str]:
         """How what we stand on is: `ok`, or what is wrong, for `records` and `host`. Takes seconds at most.
@@ -152,9 +202,12 @@ async def open_service(
     records = open_records(DataFolder(settings.data_dir).records, settings.database_url)
     mounts = open_mounts(DataFolder(settings.data_dir), _files_place(settings), close_s=saving_s)
     fetcher = FetcherOnDemand(AddressPolicy.parse(settings.fetch_allow))
+    model, search = open_language_model(_model_place(settings)), open_web_search(_search_place(settings))
     try:
-        yield Service(settings, host, records, mounts, fetcher)
+        yield Service(settings, host, records, mounts, fetcher, model, search)
     finally:
+        await model.aclose()
+        await search.aclose()
         # First: it may wait for files that are being saved.
         await mounts.aclose()
         await fetcher.aclose()
@@ -171,6 +224,21 @@ def _files_place(settings: Settings) -> FilesPlace:
         secret_key=settings.files_secret_key,
         session_token=settings.files_session_token,
     )
+
+
+def _model_place(settings: Settings) -> ModelPlace:
+    return ModelPlace(
+        provider=settings.llm_provider,
+        url=settings.llm_url,
+        key=settings.llm_key,
+        model=settings.llm_model,
+        timeout_s=settings.llm_timeout_s,
+        max_tokens=settings.llm_max_tokens,
+    )
+
+
+def _search_place(settings: Settings) -> SearchPlace:
+    return SearchPlace(engine=settings.search_engine, url=settings.search_url, key=settings.search_key)
 
 
 @contextlib.asynccontextmanager

@@ -46,7 +46,7 @@ def test_steps_are_taken_from_where_a_database_is_and_once(connection: psycopg.C
     for _ in range(2):
         migrate_postgres(connection, later)
     assert {"sessions", "cells", "keys", "audit", "more", "even_more"} <= _tables(connection)
-    assert connection.execute("SELECT version FROM workbench_version").fetchall() == [(5,)]
+    assert connection.execute("SELECT version FROM workbench_version").fetchall() == [(len(later),)]
 
 
 def test_a_step_that_fails_leaves_the_database_as_it_was(connection: psycopg.Connection) -> None:
@@ -54,13 +54,13 @@ def test_a_step_that_fails_leaves_the_database_as_it_was(connection: psycopg.Con
     with pytest.raises(psycopg.errors.SyntaxError):
         migrate_postgres(connection, (*MIGRATIONS, "CREATE TABLE more (a TEXT); NONSENSE"))
     assert "more" not in _tables(connection)
-    assert connection.execute("SELECT version FROM workbench_version").fetchall() == [(4,)]
+    assert connection.execute("SELECT version FROM workbench_version").fetchall() == [(len(MIGRATIONS),)]
 
 
 async def test_a_database_of_a_newer_version_is_refused(records: Records, connection: psycopg.Connection) -> None:
     migrate_postgres(connection)
     connection.execute("UPDATE workbench_version SET version = 99")
-    with pytest.raises(StoreUnavailable, match="version 99 and this program knows 4: upgrade"):
+    with pytest.raises(StoreUnavailable, match=r"version 99 and this program knows [0-9]: upgrade"):
         await records.check()
 
 

@@ -197,7 +197,9 @@ class Access:
         _check_admin(request.by)
         if not 1 <= request.limit <= _MOST_ENTRIES:
             raise InvalidRequest(f"a page has 1 to {_MOST_ENTRIES} entries, not {request.limit}")
-        return await self._records.audit.list(request.by.project, before=request.before, limit=request.limit)
+        return await self._records.audit.list(
+            request.by.project, before=request.before, session=request.session, limit=request.limit
+        )
 
     @contextlib.asynccontextmanager
     async def _noted(

@@ -36,7 +36,7 @@ class Shell:
         self._session = session
         self._spent_s = 0.0
 
-    async def run(self, script: str) -> CommandResult:
+    async def run(self, script: str, limit_s: float = LIMIT_S) -> CommandResult:
         """To its end, whatever that is.
 
         Raises:
@@ -44,7 +44,7 @@ class Shell:
         """
         if self._spent_s > MOST_S:
             raise self._too_slow(f"it took {self._spent_s:.0f} s so far")
-        command = Command(id=new_cell_id(), command=_OUR_PROGRAMS + script, limit_s=LIMIT_S).checked(LIMIT_S)
+        command = Command(id=new_cell_id(), command=_OUR_PROGRAMS + script, limit_s=limit_s).checked(limit_s)
         at = CellAddress(sandbox=self._session.sandbox, cell=command.id)
         try:
             end = await self._end_of(command, at)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import asdict
 from typing import Any
 
 from workbench.contracts.storage import CellPageRequest, CellStore, SessionStore
@@ -144,6 +145,7 @@ def _receipt(receipt: Receipt) -> Json:
         "peak_memory_bytes": receipt.peak_memory_bytes,
         "cpu_s": receipt.cpu_s,
         "wall_s": receipt.wall_s,
+        "helpers": asdict(receipt.helpers),
         "corrections": list(receipt.corrections),
         "installs": list(receipt.installs),
     }

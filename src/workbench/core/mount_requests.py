@@ -55,6 +55,23 @@ class FetchFile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ExtractText:
+    """The text of a file in a session's mount, be it a PDF, a picture or a table."""
+
+    session: SessionId
+    path: str
+    mount: str = FILES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtractedText:
+    """What can be read in it."""
+
+    path: FilePath
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteFile:
     """A file of a session's mount, or a folder with all in it."""
 

@@ -47,7 +47,7 @@ from workbench.errors import (
 from workbench.model.execution import MemoryState, Receipt
 from workbench.model.ids import CellId, SandboxId, SessionId, new_sandbox_id
 from workbench.model.records import CellRecord, Problem
-from workbench.model.session import Session
+from workbench.model.session import WITHOUT_TOOLS, Session
 
 # A machine on which sandboxes end before their first answer will not do better the fourth time.
 ATTEMPTS = 3
@@ -153,7 +153,8 @@ class Places:
             await self._host.change_tier(session.sandbox, session.spec.tier)
 
     async def _made_or_found(self, session: Session) -> SandboxState:
-        order = SandboxOrder(sandbox=session.sandbox, tier=session.spec.tier, mount=session.mount, env=session.spec.env)
+        env = session.spec.env if session.spec.tool_execution else {**session.spec.env, **WITHOUT_TOOLS}
+        order = SandboxOrder(sandbox=session.sandbox, tier=session.spec.tier, mount=session.mount, env=env)
         waited_s = 0.0
         await self._mounts.prepare(session.mount)
         while True:

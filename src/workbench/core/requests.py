@@ -31,6 +31,8 @@ class CreateSession:
     working_folder: str = "/home/user"
     snapshots: bool = True
     """keep its memory between cells"""
+    tool_execution: bool = True
+    """its code has helpers for tools, the model and the search"""
     idle: IdleLimits = field(default_factory=IdleLimits)
     eager: bool = False
     """make the sandbox and run the start-up code now, and not with the first call"""
@@ -431,4 +433,6 @@ class ListAudit:
     by: Caller
     before: str = ""
     """only what came before this time; empty for the newest"""
+    session: SessionId | None = None
+    """only what was done to, or by, this one"""
     limit: int = 100

@@ -320,5 +320,6 @@ def _checked_spec(request: requests.CreateSession, project: ProjectId) -> Sessio
         start_up=request.start_up,
         working_folder=request.working_folder,
         snapshots=request.snapshots,
+        tool_execution=request.tool_execution,
         idle=_checked_idle(request.idle),
     )

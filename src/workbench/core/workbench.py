@@ -16,9 +16,11 @@ from workbench.core.branches import Branches
 from workbench.core.ends import Ends
 from workbench.core.errands import Errands
 from workbench.core.executions import Executions
+from workbench.core.extraction import Extraction
 from workbench.core.files import Files
 from workbench.core.history import History
 from workbench.core.links import LinkSigner
+from workbench.core.mount_requests import ExtractedText, ExtractText
 from workbench.core.mounts import Mounts
 from workbench.core.packages import Packages
 from workbench.core.places import Places
@@ -61,6 +63,7 @@ class Workbench:
         self._packages = Packages(errands)
         self.mounts = Mounts(records, mounts, fetching, signer, clock, places, project)
         """files of sessions from outside, each operation a method of its own"""
+        self._extraction = Extraction(host, places, errands, self.mounts)
 
     async def create_session(self, request: requests.CreateSession) -> SessionDescription:
         """A new session.
@@ -269,6 +272,10 @@ class Workbench:
     async def has_files(self, request: requests.HasFiles) -> bool:
         """Whether anything is in its /mnt/files. It gets a sandbox if it has none."""
         return await self._files.has_any(request)
+
+    async def extract_text(self, request: ExtractText) -> ExtractedText:
+        """The text of a file in its mount; in its sandbox, or in one that is thrown away."""
+        return await self._extraction.run(request)
 
     async def find_packages(self, request: requests.FindPackages) -> dict[str, str]:
         """Versions of those of the packages that its Python has."""

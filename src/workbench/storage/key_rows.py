@@ -123,9 +123,13 @@ class SqlAuditStore:
                   entry.action, entry.outcome, entry.detail)  # fmt: skip
         await self._database.do(lambda connection: connection.change(_ADD_AUDIT, *values))
 
-    async def list(self, project: ProjectId, *, before: str = "", limit: int = 100) -> tuple[AuditEntry, ...]:
+    async def list(
+        self, project: ProjectId, *, before: str = "", session: SessionId | None = None, limit: int = 100
+    ) -> tuple[AuditEntry, ...]:
         """As the contract has it."""
-        sql, values = (f"{_LIST_AUDIT} AND at < ?", [project, before]) if before else (_LIST_AUDIT, [project])
+        also = {" AND at < ?": before, " AND session = ?": session}
+        values = [project, *filter(None, also.values())]
+        sql = _LIST_AUDIT + "".join(words for words, value in also.items() if value)
         sql += " ORDER BY at DESC, number DESC LIMIT ?"
         rows = await self._database.do(lambda connection: connection.rows(sql, *values, limit))
         return tuple(_entry(row) for row in rows)

@@ -148,6 +148,10 @@ class MemoryHousekeeping:
         found = [one for one in self._after(after) if not (one.begun or one.ending or one.unfinished)]
         return tuple(one for one in found if one.used_at >= since)[:limit]
 
+    async def in_sandbox(self, sandbox: SandboxId) -> tuple[Session, ...]:
+        """As the contract has it."""
+        return tuple(one for one in self._after(None) if one.sandbox == sandbox)
+
     def _after(self, after: SessionId | None) -> list[Session]:
         return [one for name, one in sorted(self._shelves.sessions.items()) if name > (after or "")]
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from workbench.errors import Conflict, NotFound
 from workbench.model.access import Key
-from workbench.model.ids import KeyId, ProjectId
+from workbench.model.ids import KeyId, ProjectId, SessionId
 from workbench.model.records import AuditEntry
 from workbench.storage.shelves import Shelves
 from workbench.storage.wording import key_exists_already, no_such_key, no_such_session
@@ -86,8 +86,10 @@ class MemoryAuditStore:
             entry = replace(entry, user=about.spec.user)
         self._entries.append(entry)
 
-    async def list(self, project: ProjectId, *, before: str = "", limit: int = 100) -> tuple[AuditEntry, ...]:
+    async def list(
+        self, project: ProjectId, *, before: str = "", session: SessionId | None = None, limit: int = 100
+    ) -> tuple[AuditEntry, ...]:
         """As the contract has it."""
-        mine = [entry for entry in reversed(self._entries) if entry.project == project]
+        mine = [one for one in reversed(self._entries) if one.project == project and session in (None, one.session)]
         found = [entry for entry in mine if not before or entry.at < before]
         return tuple(sorted(found, key=lambda entry: entry.at, reverse=True)[:limit])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.model.ids import CellId, ProjectId, SessionId
+from workbench.model.ids import CellId, ProjectId, SandboxId, SessionId
 from workbench.model.records import CellRecord
 from workbench.model.session import Session
 from workbench.storage import cell_rows, session_rows
@@ -22,6 +22,7 @@ _UNBEGUN = f"""
     SELECT {session_rows.COLUMNS} FROM sessions
     WHERE begun = 0 AND ending = 0 AND unfinished = 0 AND used_at >= ? AND id > ? ORDER BY id LIMIT ?
 """  # noqa: S608
+_IN_SANDBOX = f"SELECT {session_rows.COLUMNS} FROM sessions WHERE sandbox = ? ORDER BY id"  # noqa: S608
 _PENDING = f"""
     SELECT sessions.project, {cell_rows.COLUMNS} FROM cells JOIN sessions ON sessions.id = cells.session
     WHERE cells.status = 'pending'
@@ -59,6 +60,10 @@ class SqlHousekeeping:
     async def unbegun(self, since: str, after: SessionId | None, limit: int) -> tuple[Session, ...]:
         """As the contract has it."""
         return await self._sessions(_UNBEGUN, since, after or "", limit)
+
+    async def in_sandbox(self, sandbox: SandboxId) -> tuple[Session, ...]:
+        """As the contract has it."""
+        return await self._sessions(_IN_SANDBOX, sandbox)
 
     async def _sessions(self, sql: str, *values: Value) -> tuple[Session, ...]:
         rows = await self._database.do(lambda connection: connection.rows(sql, *values))

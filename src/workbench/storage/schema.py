@@ -102,6 +102,10 @@ MIGRATIONS: tuple[str, ...] = (
     CREATE INDEX cells_without_an_end_in_sandbox ON cells (sandbox, session, id) WHERE status = 'pending';
     CREATE INDEX sessions_left_over ON sessions (id) WHERE ending = 1 OR unfinished = 1;
     """,
+    """
+    ALTER TABLE sessions ADD COLUMN tool_execution INTEGER NOT NULL DEFAULT 1;
+    CREATE INDEX audit_of_session ON audit (project, session, at, number);
+    """,
 )
 _POSTGRES_WORDS = {
     " WITHOUT ROWID": "",

@@ -15,7 +15,7 @@ from workbench.storage.database import Connection, Database, Refused, Row, Value
 from workbench.storage.wording import exists_already, files_in_use, no_such_session
 
 _FIXED = ("id", "project", '"user"', "env", "start_up", "working_folder", "mount", "principal", "parent", "kernel",
-          "used_at")  # fmt: skip
+          "tool_execution", "used_at")  # fmt: skip
 # What a `replace` compares and writes.
 _STATE = ("created_at", "tier", "snapshots", "freeze_after_s", "end_after_s", "sandbox", "begun", "epoch", "last_loss",
           "unfinished", "ending")  # fmt: skip
@@ -190,7 +190,8 @@ def _values(session: Session) -> tuple[Value, ...]:
 def _fixed(session: Session) -> tuple[Value, ...]:
     spec = session.spec
     return (spec.id, spec.project, spec.user, json.dumps(spec.env), spec.start_up, spec.working_folder, session.mount,
-            session.principal, session.parent or "", session.kernel, session.used_at)  # fmt: skip
+            session.principal, session.parent or "", session.kernel, int(spec.tool_execution),
+            session.used_at)  # fmt: skip
 
 
 def _state(session: Session) -> tuple[Value, ...]:
@@ -227,6 +228,7 @@ def session_of(row: Row) -> Session:
             start_up=kept["start_up"],
             working_folder=kept["working_folder"],
             snapshots=bool(kept["snapshots"]),
+            tool_execution=bool(kept["tool_execution"]),
             idle=IdleLimits(
                 freeze_after_s=None if freeze == _UNSET else freeze, end_after_s=None if end == _UNSET else end
             ),

@@ -13,7 +13,7 @@ import pytest
 from workbench.contracts.storage import Records
 from workbench.errors import Conflict, NotFound
 from workbench.model.access import Key, Scope, digest_of
-from workbench.model.ids import DEFAULT_PROJECT, CellId, KeyId, ProjectId, SessionId
+from workbench.model.ids import DEFAULT_PROJECT, CellId, KernelId, KeyId, ProjectId, SandboxId, SessionId
 from workbench.model.records import AuditEntry, CellRecord
 from workbench.testing.cell_contract import a_cell, a_result
 from workbench.testing.storage_contract import EARLY, LATE, OTHERS, OpenedRecords, a_session
@@ -187,6 +187,11 @@ class HousekeepingContract(OpenedRecords):
         assert [entry.action for entry in await records.audit.list(DEFAULT_PROJECT, limit=2)] == ["d", "a"]
         assert [entry.action for entry in await records.audit.list(DEFAULT_PROJECT, before=LATE)] == ["a", "c", "b"]
         assert await records.audit.list(DEFAULT_PROJECT, before=EARLY) == ()
+        assert await records.audit.list(DEFAULT_PROJECT, session=entries[0].session, limit=2) == (
+            entries[0],
+            entries[2],
+        )
+        assert await records.audit.list(DEFAULT_PROJECT, session=SessionId("none")) == ()
 
     async def test_an_entry_about_a_session_names_its_user(self, records: Records) -> None:
         """Whoever noted it without; of the same project, and only if it is there."""
@@ -246,6 +251,16 @@ class HousekeepingContract(OpenedRecords):
         await records.sessions(OTHERS).add(theirs)
         assert await records.house.begun(None, 2) == (begun["a"], begun["b"])
         assert await records.house.begun(SessionId("b"), 10) == (begun["d"], theirs)
+
+    async def test_sessions_are_found_by_their_sandbox(self, records: Records) -> None:
+        """Of any project, with their branches, and none of another sandbox."""
+        theirs = a_session("b", project=OTHERS)
+        branch = replace(theirs, spec=replace(theirs.spec, id=SessionId("a")), kernel=KernelId("twig"))
+        await records.sessions(OTHERS).add(theirs)
+        assert await records.sessions(OTHERS).add_branch(branch, theirs)
+        await records.sessions(DEFAULT_PROJECT).add(a_session("c"))
+        assert await records.house.in_sandbox(theirs.sandbox) == (branch, theirs)
+        assert await records.house.in_sandbox(SandboxId("sb-none")) == ()
 
     async def test_pending_cells_are_listed_for_all_projects(self, records: Records) -> None:
         """In pages, none of which ends between cells of the same id."""

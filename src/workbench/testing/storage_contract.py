@@ -41,6 +41,7 @@ def a_session(name: str = "one", user: str = "local", project: ProjectId = DEFAU
         start_up="import os\n",
         working_folder="/mnt/files/work",
         snapshots=False,
+        tool_execution=False,
         idle=IdleLimits(freeze_after_s=0, end_after_s=10_000_000_000),
     )
     return Session(

@@ -498,6 +498,9 @@ class FakeClock:
         moment = datetime.datetime(2030, 1, 1, tzinfo=datetime.UTC) + datetime.timedelta(seconds=self.seconds + seconds)
         return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
+    def monotonic(self) -> float:
+        return self.seconds
+
     async def pause(self, seconds: float) -> None:
         self.seconds += seconds
         self.paused_s += seconds

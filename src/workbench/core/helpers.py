@@ -1,0 +1,125 @@
+"""What helpers inside a sandbox are answered with: a model, a search, links to files; tools once there are some."""
+
+from __future__ import annotations
+
+import mimetypes
+import posixpath
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from workbench.contracts.services import Found, LanguageModel, Question, WebSearch
+from workbench.core.links import address_of
+from workbench.core.mount_requests import MakeLink, OpenMountFile
+from workbench.core.mounts import Mounts
+from workbench.errors import Denied, InvalidRequest, NotConfigured
+from workbench.model.ids import ProjectId
+from workbench.model.mounts import LinkAction
+from workbench.model.session import Session
+
+_NEEDS_TOOLS = frozenset({"run_tool", "invoke_llm", "web_search"})
+_NO_SERVER = (
+    "a link needs a workbench server that it leads to, and none runs: start one by `workbench serve`; who runs the "
+    "workbench has the files of /mnt/files by `workbench files get`"
+)
+_NO_TOOLKIT = "no toolkit is configured on this workbench, so {what} cannot be reached"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Helped:
+    """What a helper gets, and what it cost."""
+
+    result: Any
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+class Helpers:
+    """The operations by their names. `address` is that of the server, if there is one."""
+
+    def __init__(
+        self, *, model: LanguageModel, search: WebSearch, mounts_of: Callable[[ProjectId], Mounts], address: str
+    ) -> None:
+        self._model = model
+        self._search = search
+        self._mounts_of = mounts_of
+        self._address = address
+        self._operations: Mapping[str, Callable[[Session, dict[str, Any]], Awaitable[Helped]]] = {
+            "run_tool": self._run_tool,
+            "proxy": self._proxy,
+            "invoke_llm": self._invoke_llm,
+            "web_search": self._web_search,
+            "file_link": self._file_link,
+            "file_key": self._file_key,
+        }
+
+    def check(self, operation: str) -> None:
+        """Raises: InvalidRequest if there is none of that name."""
+        if operation not in self._operations:
+            raise InvalidRequest(
+                f"no such operation: {operation[:60]!r}; there are {', '.join(sorted(self._operations))}"
+            )
+
+    def check_allowed(self, operation: str, session: Session) -> None:
+        """Raises: Denied if the session was made without it."""
+        if operation in _NEEDS_TOOLS and not session.spec.tool_execution:
+            raise Denied(f"tool execution is switched off for session {session.spec.id}, and {operation} with it")
+
+    async def run(self, operation: str, session: Session, arguments: dict[str, Any]) -> Helped:
+        """On behalf of a session. Raises: what the services raise."""
+        return await self._operations[operation](session, arguments)
+
+    async def _invoke_llm(self, _: Session, arguments: dict[str, Any]) -> Helped:
+        effort = arguments.get("reasoning_effort") or ""
+        question = Question(_text(arguments, "query"), effort if isinstance(effort, str) else repr(effort))
+        done = await self._model.complete(question)
+        return Helped(result=done.text, prompt_tokens=done.prompt_tokens, completion_tokens=done.completion_tokens)
+
+    async def _web_search(self, _: Session, arguments: dict[str, Any]) -> Helped:
+        return Helped(result=_listed(await self._search.search(_text(arguments, "query"))))
+
+    async def _run_tool(self, _: Session, arguments: dict[str, Any]) -> Helped:
+        slug = _text(arguments, "tool_slug")
+        raise NotConfigured(_NO_TOOLKIT.format(what=f"the tool {slug[:100]}"))
+
+    async def _proxy(self, _: Session, arguments: dict[str, Any]) -> Helped:
+        toolkit = _text(arguments, "toolkit")
+        raise NotConfigured(_NO_TOOLKIT.format(what=f"the service {toolkit[:100]}"))
+
+    async def _file_link(self, session: Session, arguments: dict[str, Any]) -> Helped:
+        if not self._address:
+            raise NotConfigured(_NO_SERVER)
+        wanted = MakeLink(session=session.spec.id, path=_text(arguments, "path"), action=LinkAction.DOWNLOAD)
+        made = await self._mounts_of(session.spec.project).link(wanted)
+        assert made.file is not None
+        name = posixpath.basename(made.link.path)
+        return Helped(
+            result={
+                "url": self._address + address_of(made),
+                "expires_at": made.expires_at,
+                "name": name,
+                "size": made.file.size,
+                "type": mimetypes.guess_type(name)[0] or "application/octet-stream",
+                "id": f"{session.mount}-{made.file.version}",
+                "key": f"{session.mount}/{made.link.path}",
+            }
+        )
+
+    async def _file_key(self, session: Session, arguments: dict[str, Any]) -> Helped:
+        wanted = OpenMountFile(session=session.spec.id, path=_text(arguments, "path"))
+        file = await self._mounts_of(session.spec.project).describe_file(wanted)
+        return Helped(result=f"{session.mount}/{file.path}")
+
+
+def _text(arguments: dict[str, Any], name: str) -> str:
+    value = arguments.get(name)
+    if not isinstance(value, str) or not value.strip():
+        raise InvalidRequest(f"{name} must be a text that is not empty, not {type(value).__name__}")
+    return value
+
+
+def _listed(found: tuple[Found, ...]) -> str:
+    """For a reader of text, be it a person or a model."""
+    if not found:
+        return "Nothing was found."
+    return "\n\n".join(f"{number}. {one.title}\n{one.link}\n{one.text}" for number, one in enumerate(found, 1))
