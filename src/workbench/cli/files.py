@@ -190,6 +190,21 @@ def fetch(settings: Settings, at: Place, url: str, path: str, as_json: bool) -> 
 
 @files.command()
 @_at_option
+@click.argument("path")
+@json_option
+@click.pass_obj
+def text(settings: Settings, at: Place, path: str, as_json: bool) -> None:
+    """Print what can be read in PATH: a PDF, a picture, an office document, a mail or a table."""
+    request = requests.ExtractText(session=at.session, mount=at.mount, path=path)
+    told = ask(settings, lambda bench: bench.extract_text(request))
+    if as_json:
+        print_json(dataclasses.asdict(told))
+    else:
+        click.echo("\n".join(plain(line.expandtabs()) for line in told.text.splitlines()))
+
+
+@files.command()
+@_at_option
 @json_option
 @click.pass_obj
 def df(settings: Settings, at: Place, as_json: bool) -> None:

@@ -94,6 +94,7 @@ class _Client:
     async def _serve(self) -> None:
         async with (
             open_service(self._settings, os.environ) as service,
+            service.answering_beside(),
             own_session(self._own, service.workbench()),
             _cared_for(service.caretaker),
             _alone(service) as around,

@@ -140,7 +140,7 @@ class _Run:
             self._task.cancel()
 
     async def _run(self) -> int:
-        async with open_service(self._settings, os.environ) as service:
+        async with open_service(self._settings, os.environ) as service, service.answering_beside():
             bench = service.workbench()
             place = await self._open(service, bench)
             try:

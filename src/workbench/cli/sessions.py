@@ -145,6 +145,7 @@ def warn(described: SessionDescription) -> None:
 @click.option("--start-up", type=click.File("rb"), metavar="FILE", help="Code to run in every new memory; - is stdin.")
 @click.option("--cwd", default="/home/user", show_default=True, metavar="DIR", help="Working folder; made if missing.")
 @click.option("--no-snapshots", is_flag=True, help="Keep nothing of its memory between cells.")
+@click.option("--no-tool-execution", is_flag=True, help="No helpers for tools, the model and the web search.")
 @json_option
 @click.pass_obj
 def create(
@@ -155,6 +156,7 @@ def create(
     start_up: BinaryIO | None,
     cwd: str,
     no_snapshots: bool,
+    no_tool_execution: bool,
     as_json: bool,
 ) -> None:
     """Make a session, start its kernel and print its name. Exits with 1 if the start-up code raised."""
@@ -165,6 +167,7 @@ def create(
         start_up=start_up.read().decode("utf-8", "replace") if start_up is not None else "",
         working_folder=cwd,
         snapshots=not no_snapshots,
+        tool_execution=not no_tool_execution,
         eager=True,
     )
     described = ask_and_note(settings, "session.create", request.session, lambda bench: bench.create_session(request))

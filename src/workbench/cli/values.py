@@ -86,6 +86,7 @@ def session_json(described: SessionDescription) -> JsonObject:
         "mount": session.mount,
         "shared_with": list(described.shared_with),
         "snapshots": {"on": session.spec.snapshots, **dataclasses.asdict(described.snapshots)},
+        "tool_execution": session.spec.tool_execution,
         "created_at": session.created_at,
         "used_at": session.used_at,
         "warning": described.warning,

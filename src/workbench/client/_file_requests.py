@@ -69,6 +69,18 @@ def fetch_file(session: str, mount: str, url: str, path: str) -> Request[rest.Fi
     )
 
 
+def extract_text(session: str, mount: str, path: str) -> Request[str]:
+    """What can be read in a file."""
+    entry_path(path)
+    return Request(
+        method="POST",
+        path=f"{_mount(session, mount)}/extract_text",
+        body=json_of(rest.ExtractText, {"path": path}),
+        parse=lambda found: rest.ExtractedText.model_validate(found).text,
+        silence_s=_FETCH_S,
+    )
+
+
 def delete_file(session: str, mount: str, path: str) -> Request[DeletedFiles]:
     """A file, or a folder with all in it."""
     entry_path(path)

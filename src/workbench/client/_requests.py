@@ -310,12 +310,13 @@ def delete_user(user_id: str) -> Request[int]:
     )
 
 
-def list_audit(before: str, limit: int) -> Request[list[rest.AuditEntry]]:
+def list_audit(before: str, session: str, limit: int) -> Request[list[rest.AuditEntry]]:
     """Who did what in the project."""
+    also = {"before": before, "session": session}
     return Request(
         method="GET",
         path="/v1/audit",
-        query={"limit": str(limit)} | ({"before": before} if before else {}),
+        query={"limit": str(limit)} | {name: text for name, text in also.items() if text},
         parse=lambda found: rest.Audit.model_validate(found).items,
         again=True,
     )

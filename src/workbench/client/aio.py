@@ -113,9 +113,9 @@ class AsyncWorkbench:
         """As `Workbench.delete_user`."""
         return await self._sender.send(_requests.delete_user(user_id))
 
-    async def audit(self, *, before: str = "", limit: int = 100) -> list[rest.AuditEntry]:
+    async def audit(self, *, before: str = "", session: str = "", limit: int = 100) -> list[rest.AuditEntry]:
         """As `Workbench.audit`."""
-        return await self._sender.send(_requests.list_audit(before, limit))
+        return await self._sender.send(_requests.list_audit(before, session, limit))
 
     async def close(self) -> None:
         """As `Workbench.close`."""

@@ -93,6 +93,10 @@ class AsyncFiles:
         """As `Files.delete`."""
         return await self._sender.send(_file_requests.delete_file(self._session, mount_id, path))
 
+    async def extract_text(self, path: str, *, mount_id: str = FILES) -> str:
+        """As `Files.extract_text`."""
+        return await self._sender.send(_file_requests.extract_text(self._session, mount_id, path))
+
     async def usage(self, *, mount_id: str = FILES) -> MountUsage:
         """As `Files.usage`."""
         return await self._sender.send(_file_requests.describe_mount(self._session, mount_id))

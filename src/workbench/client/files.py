@@ -173,6 +173,15 @@ class Files:
         """
         return self._sender.send(_file_requests.delete_file(self._session, mount_id, path))
 
+    def extract_text(self, path: str, *, mount_id: str = FILES) -> str:
+        """What can be read in a PDF, a picture, an office document, a mail or a table.
+
+        Raises:
+            NotFound: there is no such file.
+            InvalidRequest: nothing can be read out of it.
+        """
+        return self._sender.send(_file_requests.extract_text(self._session, mount_id, path))
+
     def usage(self, *, mount_id: str = FILES) -> MountUsage:
         """How much is there, and how much may be."""
         return self._sender.send(_file_requests.describe_mount(self._session, mount_id))

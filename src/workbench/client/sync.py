@@ -128,9 +128,9 @@ class Workbench:
         """Delete a user's sessions, files and history for good; tells how many sessions that were."""
         return self._sender.send(_requests.delete_user(user_id))
 
-    def audit(self, *, before: str = "", limit: int = 100) -> list[rest.AuditEntry]:
+    def audit(self, *, before: str = "", session: str = "", limit: int = 100) -> list[rest.AuditEntry]:
         """Who made, changed and deleted sessions and keys, newest first; `before` is a time, for the next page."""
-        return self._sender.send(_requests.list_audit(before, limit))
+        return self._sender.send(_requests.list_audit(before, session, limit))
 
     def close(self) -> None:
         """Its connections, and its server if it has one of its own. May be called twice."""

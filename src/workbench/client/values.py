@@ -31,6 +31,7 @@ class SandboxOptions(TypedDict, total=False):
     start_up: str
     working_folder: str
     snapshots: bool
+    enable_tool_execution: bool
     idle: IdleOptions
 
 

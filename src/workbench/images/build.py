@@ -70,7 +70,7 @@ def _make(folder: Path, recipe: Recipe, tell: Callable[[str], None]) -> Image:
     tell(f"making image {recipe.name} in {folder}")
     _run([sys.executable, "-m", "venv", str(folder)])
     python = folder / "bin" / "python"
-    tell(f"installing what {recipe.lock.name} pins (about 300 MB)")
+    tell(f"installing what {recipe.lock.name} pins (about 450 MB)")
     _run([str(python), "-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check", "--compile",
           "--require-hashes", "--only-binary", ":all:", "-r", str(recipe.lock)])  # fmt: skip
     env = {"MPLCONFIGDIR": str(folder / "matplotlib"), "MPLBACKEND": "agg"}

@@ -16,7 +16,7 @@ from workbench import __version__
 from workbench.errors import InternalError, InvalidRequest, MethodNotAllowed, NotFound, WorkbenchError
 from workbench.server import docs, health
 from workbench.server.answers import refusal
-from workbench.server.background import keep_house
+from workbench.server.background import answer_calls, keep_house
 from workbench.server.door import Door, Note
 from workbench.server.files.door import FilesDoor
 from workbench.server.front import Front
@@ -64,6 +64,7 @@ def make_app(service: Service, options: ServerOptions) -> FastAPI:
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     door: Door = app.state.door
     door.kept.start(keep_house(door), "caretaker")
+    door.kept.start(answer_calls(door), "calls from sandboxes")
     try:
         yield
     finally:

@@ -6,11 +6,14 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable
 
+from workbench.core.guest_calls import CallDone
 from workbench.errors import WorkbenchError
 from workbench.server.door import Door
 from workbench.server.sweeping import sweep
 
 _LOOK_EVERY_S = 15.0
+# After a defect.
+_AGAIN_S = 1.0
 # What is swept was unused for days.
 _FIRST_SWEEP_S, _SWEEP_EVERY_S = 5.0, 3600.0
 # So that several servers of one store do not look at the same moment.
@@ -25,6 +28,22 @@ async def keep_house(door: Door) -> None:
     while True:
         await _pause(_LOOK_EVERY_S)
         await _round(door, _look, "look")
+
+
+async def answer_calls(door: Door) -> None:
+    """Until it is cancelled: what code in sandboxes asks of the workbench."""
+
+    def tell(done: CallDone) -> None:
+        door.metrics.call(done)
+        if not done.written_down:
+            door.log.event("error", "audit.lost", outcome=done.outcome, action=f"helper.{done.operation}")
+
+    while True:
+        try:
+            await door.service.answer_calls(address=door.options.url, tell=tell)
+        except Exception as problem:  # noqa: BLE001  (callers wait for the next try)
+            door.log.defect("calls", problem)
+            await _pause(_AGAIN_S)
 
 
 async def _keep_sweeping(door: Door) -> None:

@@ -6,6 +6,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disa
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
 from workbench.core.caretaker import Round
+from workbench.core.guest_calls import CallDone
 from workbench.model.records import CellKind, CellRecord
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
@@ -41,7 +42,19 @@ class Metrics:
         self._looks = Counter(
             "workbench_caretaker_looks", "Rounds of the caretaker.", ("round", "outcome"), registry=self._registry
         )
-
+        self._calls = Counter(
+            "workbench_helper_calls", "Calls of code in sandboxes.", ("operation", "outcome"), registry=self._registry
+        )
+        self._call_seconds = Histogram(
+            "workbench_helper_call_seconds",
+            "How long calls of code in sandboxes took.",
+            ("operation",),
+            buckets=_SECONDS,
+            registry=self._registry,
+        )
+        self._tokens = Counter(
+            "workbench_model_tokens", "Tokens that went to and came from the model.", ("kind",), registry=self._registry
+        )
         self._cared = Counter("workbench_caretaker_done", "What the caretaker did.", ("what",), registry=self._registry)
 
     def request(self, route: str, method: str, status: int, seconds: float) -> None:
@@ -65,6 +78,13 @@ class Metrics:
         """What the round did."""
         for what in ("settled", "frozen", "ended", "dropped_cells", "dropped_audit", "dropped_tokens"):
             self._cared.labels(what).inc(getattr(done, what))
+
+    def call(self, done: CallDone) -> None:
+        """Code in a sandbox asked for something."""
+        self._calls.labels(done.operation, done.outcome).inc()
+        self._call_seconds.labels(done.operation).observe(done.seconds)
+        self._tokens.labels("prompt").inc(done.prompt_tokens)
+        self._tokens.labels("completion").inc(done.completion_tokens)
 
     def text(self) -> bytes:
         """In the format of the scrapers."""

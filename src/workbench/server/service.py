@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from workbench.core.access import Access
 from workbench.core.caretaker import Caretaker
+from workbench.core.guest_calls import CallDone
 from workbench.core.workbench import Workbench
 from workbench.mcp.families import DEFAULT_FAMILIES, Families
 from workbench.model.ids import ProjectId
@@ -24,6 +26,10 @@ class Service(Protocol):
     @property
     def caretaker(self) -> Caretaker:
         """Who looks after sessions that nobody uses."""
+        ...
+
+    async def answer_calls(self, *, address: str, tell: Callable[[CallDone], None]) -> None:
+        """Until it is cancelled: answer what code in sandboxes asks. `address` is where links to files lead."""
         ...
 
     def workbench(self, project: ProjectId) -> Workbench:

@@ -26,6 +26,7 @@ def create_session(sent: rest.CreateSession) -> requests.CreateSession:
         start_up=sandbox.start_up,
         working_folder=sandbox.working_folder,
         snapshots=sandbox.snapshots,
+        tool_execution=sandbox.enable_tool_execution,
         idle=idle_limits(sandbox.idle),
         eager=sent.eager,
     )
@@ -81,6 +82,7 @@ def shown_session(told: session.SessionDescription) -> rest.Session:
             start_up=spec.start_up,
             working_folder=spec.working_folder,
             snapshots=spec.snapshots,
+            enable_tool_execution=spec.tool_execution,
             idle=rest.Idle(freeze_after_s=spec.idle.freeze_after_s, end_after_s=spec.idle.end_after_s),
         ),
         state=told.state,

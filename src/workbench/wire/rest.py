@@ -111,6 +111,9 @@ class Sandbox(Sent):
         description="Where cells start; made if missing, and /home/user if it cannot be used, which is then said.",
     )
     snapshots: bool = Field(default=True, description="Keep its memory between cells: for undo, branches and crashes.")
+    enable_tool_execution: bool = Field(
+        default=True, description="Have helpers for tools, the model and the web search ready for its code."
+    )
     idle: Idle = Field(default_factory=Idle)
 
 
@@ -251,6 +254,7 @@ class SandboxShown(Answered):
     start_up: str
     working_folder: str
     snapshots: bool
+    enable_tool_execution: bool = True
     idle: Idle
 
 
@@ -316,6 +320,15 @@ class CellError(Answered):
     traceback: str
 
 
+class HelperUse(Answered):
+    """What the code asked of the workbench by its helpers."""
+
+    calls: int = 0
+    failed: int = 0
+    prompt_tokens: int = Field(default=0, description="Sent to a language model.")
+    completion_tokens: int = Field(default=0, description="That it answered.")
+
+
 class Receipt(Answered):
     """What the call did to the state."""
 
@@ -332,6 +345,7 @@ class Receipt(Answered):
     cpu_s: float = 0.0
     wall_s: float = 0.0
     snapshot: SnapshotState = SnapshotState()
+    helpers: HelperUse = HelperUse()
     corrections: list[str] = []
     installs: list[str] = []
 

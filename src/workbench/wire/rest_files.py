@@ -44,6 +44,19 @@ class FetchFile(Sent):
     )
 
 
+class ExtractText(Sent):
+    """The text of a file: of a PDF, a picture of a page, an office document, a mail or a table."""
+
+    path: Path
+
+
+class ExtractedText(Answered):
+    """What can be read in it."""
+
+    path: str
+    text: str
+
+
 class DeleteFile(Sent):
     """A file, or a folder with all that is in it."""
 

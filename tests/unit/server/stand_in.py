@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -103,6 +104,11 @@ class StandInService:
 
     def workbench(self, project: ProjectId) -> Any:
         return self.bench
+
+    async def answer_calls(self, *, address: str, tell: Any) -> None:
+        """Nobody calls."""
+        del address, tell
+        await asyncio.Event().wait()
 
     async def check(self) -> dict[str, str]:
         return self.checks

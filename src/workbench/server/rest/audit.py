@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from workbench.core import requests
 from workbench.errors import InvalidRequest
+from workbench.model.ids import SessionId
 from workbench.server.answers import answer
 from workbench.server.auth import Administering
 from workbench.server.routes import problems
@@ -37,10 +38,14 @@ async def list_(
             description="Only what came before this time: the `at` of the last entry of the page before.",
         ),
     ] = "",
+    session: Annotated[rest.SessionName | None, Query(description="Only what is about this one.")] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> Response:
-    """Who made, changed and deleted sessions and keys of the project, newest first. Never what was in them."""
-    ask = requests.ListAudit(by=visit.caller, before=_time(before), limit=limit)
+    """Who made, changed and deleted sessions and keys of the project, and what code in sessions asked of the workbench;
+    newest first. Never what was in it.
+    """
+    about = SessionId(session) if session is not None else None
+    ask = requests.ListAudit(by=visit.caller, before=_time(before), session=about, limit=limit)
     found = await visit.door.service.access.list_audit(ask)
     return answer(rest.Audit(items=[rest.AuditEntry.model_validate(entry) for entry in found]))
 

@@ -162,6 +162,27 @@ async def fetch(
 
 
 @router.post(
+    "/extract_text",
+    operation_id="extract_text",
+    summary="Read the text of a file",
+    response_model=rest_files.ExtractedText,
+    responses=problems(*BODY, 404, 409, 503),
+)
+async def extract_text(
+    visit: InSession,
+    mount_id: MountPath,
+    sent: Annotated[rest_files.ExtractText, body_of(rest_files.ExtractText)],
+) -> Response:
+    """The text of a PDF, a picture, an office document, a mail or a table; read in the session's sandbox, or, if it has
+    none, in one that is thrown away.
+    """
+    ask = requests.ExtractText(session=visit.session, mount=mount_id, path=sent.path)
+    async with noted(visit, "file.extract", visit.session):
+        told = await visit.workbench.extract_text(ask)
+    return answer(rest_files.ExtractedText(path=told.path, text=told.text))
+
+
+@router.post(
     "/delete",
     operation_id="delete_file",
     summary="Delete a file or a folder",
