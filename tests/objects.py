@@ -150,6 +150,10 @@ class ObjectServer:
         os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait(_STOP_S)
         self._process = None
+        # By which its parts speak to each other, and which it leaves behind.
+        for port in self._ports.values():
+            for left in Path("/tmp").glob(f"seaweedfs-*-{port}.sock"):
+                left.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import re
 from pathlib import Path
 from typing import Any, cast
@@ -20,6 +21,7 @@ from workbench.server.app import make_app
 from workbench.server.service import ServerOptions
 from workbench.settings import PREFIX, Settings
 from workbench.wire.problems import STATUS
+from workbench_guest import helpers
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -71,6 +73,16 @@ def test_every_tool_of_mcp_has_its_heading_below_its_family() -> None:
         for tool in re.findall(r"^### (\w+)$", part, re.MULTILINE)
     }
     assert told == {(tool.family.value, tool.name) for tool in ALL_TOOLS}
+
+
+def test_every_helper_has_its_heading_with_its_signature() -> None:
+    told = dict(re.findall(r"^### (\w+)\n\n`(.+)`$", text("docs/reference/helpers.md"), re.MULTILINE))
+    bare = {}
+    for name in helpers.__all__:
+        parameters = inspect.signature(getattr(helpers, name)).parameters.values()
+        plain = inspect.Signature([one.replace(annotation=inspect.Parameter.empty) for one in parameters])
+        bare[name] = f"{name}{plain}"
+    assert told == bare
 
 
 def test_every_client_that_can_be_told_of_mcp_has_its_row() -> None:
