@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bench.command import main
+from bench.helper_calls import helper_calls
 from bench.hosts import host
 from bench.mcp_cells import Calls, by_official, official
 from bench.serving import Answer, Client, Serving, end_of_stream, serving
@@ -267,6 +268,17 @@ def _mcp_row(times: Times) -> Row:
     )  # fmt: skip
 
 
+async def _helper_row(settings: Settings, n: int) -> Row:
+    times = await helper_calls(settings, n)
+    adds = p50(times.inside) - p50(times.within)
+    return Row(
+        what="what the way out of the sandbox adds to a helper's call with nothing behind it",
+        seen=f"{adds:.1f} ms: {spread(times.inside)} in the cell, {spread(times.within)} within the server",
+        must="5 ms", aim="2 ms", passed=adds <= 5, aimed=adds <= 2,
+        notes="a connection of its own for each, through the host to the server, with the audit on both sides",
+    )  # fmt: skip
+
+
 async def _burst_row(settings: Settings, count: int, rounds: int) -> Row:
     times: list[float] = []
     floor: list[float] = []
@@ -312,6 +324,7 @@ async def measure(settings: Settings, *, quick: bool) -> list[Row]:
     """All rows."""
     return [
         *await _trivial_rows(settings, 40 if quick else 300),
+        await _helper_row(settings, 60 if quick else 300),
         await _burst_row(settings, *((20, 1) if quick else (100, 3))),
         *await _crowd_rows(settings, *((16, 12.0, 5.0) if quick else (64, 60.0, 15.0))),
     ]
