@@ -32,6 +32,7 @@ test-all: setup
 	@scripts/install-vm-parts
 	@scripts/install-node-parts
 	@scripts/install-example-parts
+	@scripts/install-local-model $(BIN)/python
 	@scripts/test-all $(PYTEST)
 
 check: $(VENV)/.ready
@@ -49,6 +50,7 @@ bench: setup
 	@$(BIN)/python -m bench.kernel --write bench/RESULTS.md
 	@$(BIN)/python -m bench.state --write bench/RESULTS.md
 	@$(BIN)/python -m bench.server --write bench/RESULTS.md
+	@$(BIN)/python -m bench.extract --write bench/RESULTS.md
 
 soak: setup
 	@$(BIN)/python -m bench.soak --minutes 10 --write bench/SOAK.md
