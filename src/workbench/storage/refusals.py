@@ -36,6 +36,11 @@ def unreadable(problem: OSError, path: str) -> WorkbenchError:
             return StoreUnavailable(f"{path!r} cannot be read: {problem.strerror}", {"path": path})
 
 
+def on_another_disk(path: str) -> StoreUnavailable:
+    """What is staged cannot be renamed into its place."""
+    return StoreUnavailable("`files` and `uploads` of the data folder must be on one disk; move them", {"path": path})
+
+
 def undeleted(problem: OSError, path: str) -> WorkbenchError:
     """Why it is still there."""
     match problem.errno:
@@ -76,6 +81,6 @@ def unwritten(problem: OSError, path: str) -> WorkbenchError:
         case errno.EACCES | errno.EPERM:
             return Conflict(f"code inside has closed a folder on the way to {path!r}: open it by chmod u+rwx", context)
         case errno.EXDEV:
-            return StoreUnavailable("`files` and `uploads` of the data folder must be on one disk; move them", context)
+            return Conflict(f"folders on the way to {path!r} lead out of the mount: choose another path", context)
         case _:
             return StoreUnavailable(f"{path!r} cannot be written: {problem.strerror}", context)

@@ -8,6 +8,7 @@ import errno
 import os
 import stat
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from workbench.contracts.mounts import MayReplace
@@ -18,7 +19,7 @@ from workbench.storage.holding import is_still
 from workbench.storage.listing import described
 from workbench.storage.measuring import Change, Room
 from workbench.storage.moving import WriteFailed, moved
-from workbench.storage.refusals import unwritten
+from workbench.storage.refusals import on_another_disk, unwritten
 from workbench.threads import to_its_end
 
 TOP = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -145,7 +146,7 @@ class Staged:
             replaced, new_entries = replaced_bytes(top, self._path), missing_beneath(top, self._path)
             within = make_folders(top, folder, owner)
             try:
-                with self._room.measured.committing(self._room.mount):
+                with self._room.measured.committing(self._room.mount), self._one_disk():
                     self._rename(within, name, may)
                 _make_last(within, self._path)
             except FileNotFoundError:
@@ -165,6 +166,16 @@ class Staged:
             os.close(top)
         size = os.fstat(self._held).st_blocks * _BLOCK - replaced + max(new_entries - 1, 0) * _FOLDER_BYTES
         return Change(bytes=size, entries=new_entries, began=began)
+
+    @contextlib.contextmanager
+    def _one_disk(self) -> Iterator[None]:
+        """For the rename alone: on the way to the folder the same error tells of a guest who moves things about."""
+        try:
+            yield
+        except OSError as problem:
+            if problem.errno == errno.EXDEV:
+                raise on_another_disk(self._path) from problem
+            raise
 
     def _rename(self, within: int, name: str, may: MayReplace | None) -> None:
         if may is None:
