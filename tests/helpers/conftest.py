@@ -8,38 +8,14 @@ from collections.abc import Iterator
 import pytest
 from tests.helpers.serving import helped
 from tests.restart.server import Server
-from tests.services.model_server import model_server
+from tests.services.conftest import _models, _searches, models, searches
 from tests.services.running import Running
-from tests.services.search_server import search_server
 
 from workbench import Session, Workbench
 from workbench.errors import NotFound
 
-
-@pytest.fixture(scope="session")
-def _models() -> Iterator[Running]:
-    with model_server() as server:
-        yield server
-
-
-@pytest.fixture(scope="session")
-def _searches() -> Iterator[Running]:
-    with search_server() as server:
-        yield server
-
-
-@pytest.fixture
-def models(_models: Running) -> Running:
-    """A server of models that has seen nothing yet."""
-    _models.forget()
-    return _models
-
-
-@pytest.fixture
-def searches(_searches: Running) -> Running:
-    """A server of search engines that has seen nothing yet."""
-    _searches.forget()
-    return _searches
+# Those of the services, whose servers are asked from inside here.
+__all__ = ["_models", "_searches", "models", "searches"]
 
 
 @pytest.fixture(scope="module")
