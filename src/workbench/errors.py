@@ -11,6 +11,7 @@
     │  ├─ MethodNotAllowed           method_not_allowed   the address is right, the method is not
     │  ├─ NotFound                   not_found            no such sandbox, process or image here
     │  ├─ Conflict                   conflict             the id is taken, or the thing is ending
+    │  ├─ SandboxOff                 sandbox_off          the session was configured to have no sandbox
     │  ├─ Cancelled                  cancelled            it waited for its turn and was taken out of the queue
     │  └─ QuotaExceeded              quota_exceeded       more than the tier or the host allows
     ├─ SandboxError                  the place failed
@@ -111,6 +112,12 @@ class Conflict(CallerError):
     """The id is taken, or the thing is ending."""
 
     code = "conflict"
+
+
+class SandboxOff(CallerError):
+    """The session was configured to have no sandbox."""
+
+    code = "sandbox_off"
 
 
 class Cancelled(CallerError):

@@ -9,12 +9,14 @@ from typing import BinaryIO
 import click
 
 from workbench.cli.asking import ask, ask_and_note, ask_service, noted
+from workbench.cli.local_sandbox import local
 from workbench.cli.printing import notice
 from workbench.cli.running import env_option, json_option, parsed_variables, tier_option
 from workbench.cli.tables import lasting, moment, plain, print_table, size
 from workbench.cli.values import print_json, session_json
 from workbench.core import requests
 from workbench.core.workbench import Workbench
+from workbench.model.configuration import SandboxSwitches, SessionConfig
 from workbench.model.execution import QueuedCell
 from workbench.model.ids import SessionId, cell_id, new_session_id, session_id
 from workbench.model.records import Progress
@@ -32,6 +34,9 @@ def sessions(context: click.Context) -> None:
     """Sessions: they outlive their kernels, their sandboxes and the host. Without a command: list them."""
     if context.invoked_subcommand is None:
         context.invoke(ls, as_json=False)
+
+
+sessions.add_command(local)
 
 
 @sessions.command()
@@ -145,6 +150,7 @@ def warn(described: SessionDescription) -> None:
 @click.option("--start-up", type=click.File("rb"), metavar="FILE", help="Code to run in every new memory; - is stdin.")
 @click.option("--cwd", default="/home/user", show_default=True, metavar="DIR", help="Working folder; made if missing.")
 @click.option("--no-snapshots", is_flag=True, help="Keep nothing of its memory between cells.")
+@click.option("--no-sandbox", is_flag=True, help="For a box of your own: nothing runs in it here.")
 @click.option("--no-tool-execution", is_flag=True, help="No helpers for tools, the model and the web search.")
 @json_option
 @click.pass_obj
@@ -156,6 +162,7 @@ def create(
     start_up: BinaryIO | None,
     cwd: str,
     no_snapshots: bool,
+    no_sandbox: bool,
     no_tool_execution: bool,
     as_json: bool,
 ) -> None:
@@ -167,8 +174,8 @@ def create(
         start_up=start_up.read().decode("utf-8", "replace") if start_up is not None else "",
         working_folder=cwd,
         snapshots=not no_snapshots,
-        tool_execution=not no_tool_execution,
-        eager=True,
+        config=SessionConfig(sandbox=SandboxSwitches(enable=not no_sandbox, tool_execution=not no_tool_execution)),
+        eager=not no_sandbox,
     )
     described = ask_and_note(settings, "session.create", request.session, lambda bench: bench.create_session(request))
     if as_json:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from workbench.model.access import Key
+from workbench.model.configuration import ConfigurationRecord
 from workbench.model.execution import CellResult, CommandResult
 from workbench.model.ids import CellId, KeyId, MountId, ProjectId, SandboxId, SessionId
 from workbench.model.records import AuditEntry, CellRecord, Problem
@@ -71,10 +72,12 @@ class SessionStore(Protocol):
         """All sessions of this mount, whoever's, by name; also those that are being made or deleted."""
         ...
 
-    async def replace(self, seen: Session, new: Session) -> bool:
+    async def replace(self, seen: Session, new: Session, *, tier_before: str = "") -> bool:
         """Write `new` if the record is still as it was `seen`, in everything but `used_at`, which keeps its value.
 
-        Of the spec only the tier, `snapshots` and `idle` ever change; mount, kernel, principal and parent never do.
+        Of the spec only the tier, `snapshots`, `idle` and `config` ever change, the last only with its version: then
+        the one before is kept as well, with those of the past, under the tier of `seen`, or `tier_before` if that was
+        another one already; mount, kernel, principal and parent never do.
         One step, among all processes; False if someone else was first, or it is gone. An epoch that was written
         survives a crash of the machine: callers are told of it right after.
         """
@@ -85,6 +88,12 @@ class SessionStore(Protocol):
 
         The others are in the sandbox of `new` as well, not begun, with their next epoch, and with the `reason` as
         their `last_loss` where something had begun.
+        """
+        ...
+
+    async def past_configurations(self, session: SessionId, before: int, limit: int) -> tuple[ConfigurationRecord, ...]:
+        """Of a session's earlier configurations those with a smaller version, newest first; none if there is no such
+        session. As many versions as `MOST_VERSIONS` are kept, with the present one.
         """
         ...
 

@@ -13,7 +13,7 @@ from workbench.core.places import usable
 from workbench.errors import Conflict, Denied, InvalidRequest, NotFound, Unauthenticated, WorkbenchError
 from workbench.model.access import Caller, Key, NewKey, Scope, digest_of, new_secret, taken_apart
 from workbench.model.access import presented as as_sent
-from workbench.model.ids import DEFAULT_PROJECT, KeyId, ProjectId, SessionId, new_key_id, project_id
+from workbench.model.ids import DEFAULT_PROJECT, KeyId, MountId, ProjectId, SessionId, new_key_id, project_id
 from workbench.model.records import AuditEntry
 
 # Ten years for a key, a month for a token: longer ones are a mistake of units.
@@ -131,18 +131,43 @@ class Access:
             Denied: the caller may not use sessions, or is a token itself.
             InvalidRequest: a lifetime that cannot be.
         """
-        by = request.by
-        async with self._noted(by, "token.create", session=request.session) as told:
-            # BARRIER: a token that could make tokens would never expire; held by tests/unit/core/test_access.py.
-            _check_no_token(by)
-            _check_seconds("a token's lifetime", request.lifetime_s, 1, _MOST_TOKEN_S)
-            session = usable(await self._records.sessions(by.project).get(request.session))
-            scopes = frozenset({Scope.SESSIONS})
-            made = self._made(by.project, "", scopes, self._clock.after(request.lifetime_s), session.spec.id)
-            await self._records.keys.add(made.key)
-            await self._check_same_session(made.key, session.created_at)
+        async with self._noted(request.by, "token.create", session=request.session) as told:
+            made, _ = await self._new_token(request)
             told.append(made.key.id)
         return made
+
+    async def create_local_sandbox(self, request: requests.CreateLocalSandbox) -> requests.LocalSandbox:
+        """A token for a box that the caller runs, in place of the sandbox that this session does not have here.
+
+        Raises:
+            NotFound: no such session in the caller's project.
+            Denied: the caller may not use sessions, or is a token itself.
+            Conflict: the session's sandbox is on.
+            InvalidRequest: a lifetime that cannot be.
+        """
+        wanted = requests.CreateToken(by=request.by, session=request.session, lifetime_s=request.lifetime_s)
+        async with self._noted(request.by, "local_sandbox.create", session=request.session) as told:
+            token, mount = await self._new_token(wanted, without_sandbox=True)
+            told.append(token.key.id)
+        return requests.LocalSandbox(token=token, mount=mount)
+
+    async def _new_token(
+        self, request: requests.CreateToken, *, without_sandbox: bool = False
+    ) -> tuple[NewKey, MountId]:
+        """It, and the files of its session."""
+        by = request.by
+        # BARRIER: a token that could make tokens would never expire; held by tests/unit/core/test_access.py.
+        _check_no_token(by)
+        _check_seconds("a token's lifetime", request.lifetime_s, 1, _MOST_TOKEN_S)
+        session = usable(await self._records.sessions(by.project).get(request.session))
+        if without_sandbox and session.spec.config.sandbox.enable:
+            raise _has_sandbox(session.spec.id)
+        # BARRIER: nobody gives away more than they have; held by tests/unit/core/test_access.py.
+        scopes = frozenset({Scope.SESSIONS, *([Scope.PROXY] if by.may(Scope.PROXY) else [])})
+        made = self._made(by.project, "", scopes, self._clock.after(request.lifetime_s), session.spec.id)
+        await self._records.keys.add(made.key)
+        await self._check_same_session(made.key, session.created_at)
+        return made, session.mount
 
     async def _check_same_session(self, token: Key, created_at: str) -> None:
         """Tokens go with their session; one for a later session of the same name must not be given out."""
@@ -295,6 +320,15 @@ def _no_more_good(key: Key) -> Unauthenticated:
     if key.replaced_by is not None:
         return Unauthenticated(f"key {key.id} was rotated: use {key.replaced_by} in its place", {"key": key.id})
     return Unauthenticated(f"{what} {key.id} has expired; make a new one", {"key": key.id})
+
+
+def _has_sandbox(session: SessionId) -> Conflict:
+    return Conflict(
+        f"session {session!r} has its sandbox on this server, and cannot run in a box of yours as well: make a session "
+        'with {"sandbox": {"enable": false}} (`workbench sessions create --no-sandbox`), or switch the sandbox of this '
+        "one off",
+        {"session": session},
+    )
 
 
 def _not_rotated(key: Key) -> Conflict:

@@ -42,7 +42,7 @@ class Branches:
         """The epoch is kept before it is told, as for a restart."""
         if not 1 <= request.cells <= _MOST_CELLS:
             raise InvalidRequest(f"1 to {_MOST_CELLS} cells can be undone, not {request.cells}")
-        session = await self._places.use(request.session)
+        session = await self._places.enter(request.session)
         with _memory_needed(session):
             moved = await self._host.undo(kernel_of(session), request.cells)
         await self._places.settle(session, Receipt(epoch=moved.kernel.epoch))
@@ -52,7 +52,7 @@ class Branches:
     async def branch(self, request: requests.BranchSession) -> requests.Branched | requests.CopiedSession:
         """One that fails leaves nothing behind."""
         name = checked_name(request.branch)
-        origin = await self._places.use(request.session)
+        origin = await self._places.enter(request.session)
         return await (self._copy(origin, name) if request.copy else self._share(origin, name))
 
     async def _share(self, origin: Session, name: SessionId) -> requests.Branched:

@@ -103,7 +103,7 @@ class Errands:
             NotFound: no such session.
             SandboxUnavailable: with a `gone_reason` if the sandbox ended under it.
         """
-        used = await self._places.use(session)
+        used = await self._places.enter(session)
         for _ in range(ATTEMPTS):
             used = await self._places.ready(used, kernel=False)
             try:

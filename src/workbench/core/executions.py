@@ -67,11 +67,11 @@ class Executions:
 
     async def _answer(self, request: Run, *, to_end: bool) -> CellRecord:
         asked = asked_for(request)
-        session = await self._places.use(request.session)
+        session = await self._places.enter(request.session)
         record = await self._ran_or_kept(session, request, asked, to_end=to_end)
         if record.status is CellStatus.FAILED and request.idempotency_key and not record.idempotency_key:
             # It was never sent, as whoever had accepted it was ended before, and its key is free again.
-            session = await self._places.use(request.session)
+            session = await self._places.enter(request.session)
             record = await self._ran_or_kept(session, request, asked, to_end=to_end)
         return _answered(record)
 

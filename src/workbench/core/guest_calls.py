@@ -15,7 +15,7 @@ from typing import Any
 
 from workbench.contracts.clock import Clock
 from workbench.contracts.storage import Records
-from workbench.core.call_limits import CallLimiter, CallLimits
+from workbench.core.call_limits import CallLimiter
 from workbench.core.helpers import Helped, Helpers
 from workbench.errors import Denied, InvalidRequest, QuotaExceeded, StoreUnavailable, TooLarge, WorkbenchError
 from workbench.model.calls import MAX_CALL_BYTES, CallAnswer, Caller, GuestCall
@@ -60,13 +60,13 @@ class GuestCalls:
         records: Records,
         clock: Clock,
         helpers: Helpers,
-        limits: CallLimits,
+        limiter: CallLimiter,
         tell: Callable[[CallDone], None] = lambda _: None,
     ) -> None:
         self._records = records
         self._clock = clock
         self._helpers = helpers
-        self._limiter = CallLimiter(limits, clock)
+        self._limiter = limiter
         self._tell = tell
 
     async def answer(self, call: GuestCall) -> CallAnswer:

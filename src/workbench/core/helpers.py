@@ -1,4 +1,4 @@
-"""What helpers inside a sandbox are answered with: a model, a search, links to files; tools once there are some."""
+"""What helpers inside a sandbox are answered with: a model, a search, tools, links to files."""
 
 from __future__ import annotations
 
@@ -8,21 +8,23 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from workbench.contracts.services import Found, LanguageModel, Question, WebSearch
+from workbench.contracts.services import LanguageModel, Question, WebSearch
 from workbench.core.links import address_of
 from workbench.core.mount_requests import MakeLink, OpenMountFile
 from workbench.core.mounts import Mounts
+from workbench.core.router.basic_tools import listed
+from workbench.core.router.router import Router
 from workbench.errors import Denied, InvalidRequest, NotConfigured
 from workbench.model.ids import ProjectId
 from workbench.model.mounts import LinkAction
 from workbench.model.session import Session
+from workbench.model.toolkit import ToolCall
 
 _NEEDS_TOOLS = frozenset({"run_tool", "invoke_llm", "web_search"})
 _NO_SERVER = (
     "a link needs a workbench server that it leads to, and none runs: start one by `workbench serve`; who runs the "
     "workbench has the files of /mnt/files by `workbench files get`"
 )
-_NO_TOOLKIT = "no toolkit is configured on this workbench, so {what} cannot be reached"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,10 +40,17 @@ class Helpers:
     """The operations by their names. `address` is that of the server, if there is one."""
 
     def __init__(
-        self, *, model: LanguageModel, search: WebSearch, mounts_of: Callable[[ProjectId], Mounts], address: str
+        self,
+        *,
+        model: LanguageModel,
+        search: WebSearch,
+        router: Router,
+        mounts_of: Callable[[ProjectId], Mounts],
+        address: str,
     ) -> None:
         self._model = model
         self._search = search
+        self._router = router
         self._mounts_of = mounts_of
         self._address = address
         self._operations: Mapping[str, Callable[[Session, dict[str, Any]], Awaitable[Helped]]] = {
@@ -62,7 +71,7 @@ class Helpers:
 
     def check_allowed(self, operation: str, session: Session) -> None:
         """Raises: Denied if the session was made without it."""
-        if operation in _NEEDS_TOOLS and not session.spec.tool_execution:
+        if operation in _NEEDS_TOOLS and not session.spec.config.sandbox.tool_execution:
             raise Denied(f"tool execution is switched off for session {session.spec.id}, and {operation} with it")
 
     async def run(self, operation: str, session: Session, arguments: dict[str, Any]) -> Helped:
@@ -76,15 +85,29 @@ class Helpers:
         return Helped(result=done.text, prompt_tokens=done.prompt_tokens, completion_tokens=done.completion_tokens)
 
     async def _web_search(self, _: Session, arguments: dict[str, Any]) -> Helped:
-        return Helped(result=_listed(await self._search.search(_text(arguments, "query"))))
+        return Helped(result=listed(await self._search.search(_text(arguments, "query"))))
 
-    async def _run_tool(self, _: Session, arguments: dict[str, Any]) -> Helped:
-        slug = _text(arguments, "tool_slug")
-        raise NotConfigured(_NO_TOOLKIT.format(what=f"the tool {slug[:100]}"))
+    async def _run_tool(self, session: Session, arguments: dict[str, Any]) -> Helped:
+        given, account = arguments.get("arguments"), arguments.get("account")
+        if not isinstance(given or {}, dict):
+            raise InvalidRequest(f"arguments must be an object, not {type(given).__name__}")
+        call = ToolCall(
+            slug=_text(arguments, "tool_slug"),
+            arguments=given or {},
+            session=session,
+            account=account if isinstance(account, str) else "",
+        )
+        done = await self._router.run_inside(call)
+        told = {
+            "data": done.data,
+            "error": done.error or None,
+            "log_id": done.log_id,
+            "result_type": "failed" if done.error else "completed",
+        }
+        return Helped(result=told, prompt_tokens=done.prompt_tokens, completion_tokens=done.completion_tokens)
 
-    async def _proxy(self, _: Session, arguments: dict[str, Any]) -> Helped:
-        toolkit = _text(arguments, "toolkit")
-        raise NotConfigured(_NO_TOOLKIT.format(what=f"the service {toolkit[:100]}"))
+    async def _proxy(self, session: Session, arguments: dict[str, Any]) -> Helped:
+        self._router.refuse_proxy(session, _text(arguments, "toolkit"))
 
     async def _file_link(self, session: Session, arguments: dict[str, Any]) -> Helped:
         if not self._address:
@@ -116,10 +139,3 @@ def _text(arguments: dict[str, Any], name: str) -> str:
     if not isinstance(value, str) or not value.strip():
         raise InvalidRequest(f"{name} must be a text that is not empty, not {type(value).__name__}")
     return value
-
-
-def _listed(found: tuple[Found, ...]) -> str:
-    """For a reader of text, be it a person or a model."""
-    if not found:
-        return "Nothing was found."
-    return "\n\n".join(f"{number}. {one.title}\n{one.link}\n{one.text}" for number, one in enumerate(found, 1))

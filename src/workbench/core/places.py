@@ -41,6 +41,7 @@ from workbench.errors import (
     HostUnavailable,
     KernelUnavailable,
     NotFound,
+    SandboxOff,
     SandboxUnavailable,
     WorkbenchError,
 )
@@ -79,13 +80,21 @@ class Places:
         """
         return usable(await self._store.use(session, self._clock.now_iso()))
 
+    async def enter(self, session: SessionId) -> Session:
+        """The same, for what happens in its sandbox.
+
+        Raises:
+            SandboxOff: it is configured to have none.
+        """
+        return with_sandbox(await self.use(session))
+
     async def ready(self, session: Session, *, kernel: bool = True) -> Session:
         """The session with a sandbox and a kernel, as far as the record knows.
 
         Without need of a `kernel` one that does not come up, say for its start-up code, is left for later.
         """
         for _ in range(ATTEMPTS):
-            if usable(session).begun:
+            if with_sandbox(session).begun:
                 return session
             try:
                 await self.make(session, kernel=kernel)
@@ -95,7 +104,7 @@ class Places:
                 session = await self.lost(session, reason)
             else:
                 session = await self._begin(session)
-        if usable(session).begun:
+        if with_sandbox(session).begun:
             return session
         raise never_stays(session)
 
@@ -153,7 +162,7 @@ class Places:
             await self._host.change_tier(session.sandbox, session.spec.tier)
 
     async def _made_or_found(self, session: Session) -> SandboxState:
-        env = session.spec.env if session.spec.tool_execution else {**session.spec.env, **WITHOUT_TOOLS}
+        env = session.spec.env if session.spec.config.sandbox.tool_execution else {**session.spec.env, **WITHOUT_TOOLS}
         order = SandboxOrder(sandbox=session.sandbox, tier=session.spec.tier, mount=session.mount, env=env)
         waited_s = 0.0
         await self._mounts.prepare(session.mount)
@@ -192,6 +201,9 @@ class Places:
         if now.sandbox != session.sandbox:
             # Lost and closed while we were at it: what we made was made anew, and stands in the way of the next one.
             await self.leave(session)
+        elif not now.spec.config.sandbox.enable:
+            # Switched off meanwhile, by somebody who saw nothing of it.
+            await self._host.close_sandbox(session.sandbox)
         elif now.spec.snapshots != session.spec.snapshots:
             # Switched while there was no kernel to tell, but one that we had ordered.
             await self._host.set_snapshots(kernel_of(now), on=now.spec.snapshots)
@@ -331,6 +343,17 @@ def usable(session: Session) -> Session:
         raise Conflict(
             f"session {name!r} is being branched from {session.parent!r}; ask again, or delete it if that does not end",
             {"session": name},
+        )
+    return session
+
+
+def with_sandbox(session: Session) -> Session:
+    """Itself, if it can be used and may have a sandbox."""
+    if not usable(session).spec.config.sandbox.enable:
+        raise SandboxOff(
+            f"session {session.spec.id!r} is configured without a sandbox, so nothing runs in it here: run it in the "
+            "box that the session is for, or switch its sandbox on",
+            {"session": session.spec.id},
         )
     return session
 

@@ -5,9 +5,19 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
-from workbench.model.access import Caller, Key, Scope
+from workbench.model.access import Caller, Key, NewKey, Scope
+from workbench.model.configuration import ConfigurationRecord, SessionConfig
 from workbench.model.execution import DEFAULT_LIMIT_S, Piece
-from workbench.model.ids import DEFAULT_PROJECT, CellId, KeyId, ProjectId, SessionId, new_cell_id, new_session_id
+from workbench.model.ids import (
+    DEFAULT_PROJECT,
+    CellId,
+    KeyId,
+    MountId,
+    ProjectId,
+    SessionId,
+    new_cell_id,
+    new_session_id,
+)
 from workbench.model.records import CellRecord, Progress
 from workbench.model.session import IdleLimits, SessionDescription
 from workbench.model.tier import STANDARD, Tier
@@ -31,9 +41,9 @@ class CreateSession:
     working_folder: str = "/home/user"
     snapshots: bool = True
     """keep its memory between cells"""
-    tool_execution: bool = True
-    """its code has helpers for tools, the model and the search"""
     idle: IdleLimits = field(default_factory=IdleLimits)
+    config: SessionConfig = field(default_factory=SessionConfig)
+    """what it may reach, and how"""
     eager: bool = False
     """make the sandbox and run the start-up code now, and not with the first call"""
     passing: bool = False
@@ -78,6 +88,39 @@ class ChangeTier:
 
     session: SessionId
     tier: Tier
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeConfiguration:
+    """Another configuration, as a new version; with a tier also another size, at once if it lives."""
+
+    session: SessionId
+    change: Callable[[SessionConfig], SessionConfig]
+    """from the present one to the next; may be asked again, when somebody else was first"""
+    tier: Tier | None = None
+    expected_version: int | None = None
+    """only if it is still this one"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListConfigurations:
+    """A page of the versions of a session's configuration, newest first."""
+
+    session: SessionId
+    before: int | None = None
+    """only older versions than this"""
+    limit: int = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigurationPage:
+    """Some of them."""
+
+    items: tuple[ConfigurationRecord, ...]
+    next_before: int | None
+    """where the next page begins; None if there is none"""
+    total: int
+    """of all that are kept"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -417,6 +460,23 @@ class CreateToken:
     by: Caller
     session: SessionId
     lifetime_s: int = 3600
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateLocalSandbox:
+    """What a box that the caller runs needs to reach one session, which has no sandbox here."""
+
+    by: Caller
+    session: SessionId
+    lifetime_s: int = 24 * 3600
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalSandbox:
+    """That: a token that is good for this session only, and which files are its."""
+
+    token: NewKey
+    mount: MountId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -233,7 +233,7 @@ class Sessions:
 
     async def restart(self, request: requests.RestartKernel) -> SessionDescription:
         """A new memory, if there is one; else a first."""
-        session = await self._places.use(request.session)
+        session = await self._places.enter(request.session)
         if not session.begun:
             return await self.described(await self._places.ready(session))
         try:
@@ -270,7 +270,7 @@ class Sessions:
 
     async def attach(self, request: requests.AttachKernel) -> AttachPoint:
         """A door to its kernel, which is started if need be."""
-        session = await self._places.use(request.session)
+        session = await self._places.enter(request.session)
         for _ in range(ATTEMPTS):
             session = await self._places.ready(session)
             try:
@@ -320,6 +320,6 @@ def _checked_spec(request: requests.CreateSession, project: ProjectId) -> Sessio
         start_up=request.start_up,
         working_folder=request.working_folder,
         snapshots=request.snapshots,
-        tool_execution=request.tool_execution,
         idle=_checked_idle(request.idle),
+        config=request.config.checked(),
     )

@@ -13,6 +13,7 @@ from workbench.contracts.mounts import MountStore
 from workbench.contracts.storage import Records
 from workbench.core import requests
 from workbench.core.branches import Branches
+from workbench.core.configurations import Configurations
 from workbench.core.ends import Ends
 from workbench.core.errands import Errands
 from workbench.core.executions import Executions
@@ -63,6 +64,8 @@ class Workbench:
         self._packages = Packages(errands)
         self.mounts = Mounts(records, mounts, fetching, signer, clock, places, project)
         """files of sessions from outside, each operation a method of its own"""
+        self.configurations = Configurations(sessions, clock, places, self._sessions)
+        """what sessions may reach, version by version"""
         self._extraction = Extraction(host, places, errands, self.mounts)
 
     async def create_session(self, request: requests.CreateSession) -> SessionDescription:

@@ -38,14 +38,13 @@ class _Rooms:
 
     async def list_tools(self, context: Context, _: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         visit = await self._visit(context)
-        return types.ListToolsResult(tools=[tool.listed() for tool in shown_tools(visit.families)])
+        return types.ListToolsResult(tools=[tool.listed() for tool in _seen_by(visit)])
 
     async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         visit = await self._visit(context)
-        tool = next((one for one in shown_tools(visit.families) if one.name == params.name), None)
+        tool = next((one for one in _seen_by(visit) if one.name == params.name), None)
         if tool is None:
-            names = ", ".join(one.name for one in shown_tools(visit.families))
-            raise MCPError(code=types.INVALID_PARAMS, message=f"no tool {params.name[:60]!r} here; there are: {names}")
+            raise MCPError(code=types.INVALID_PARAMS, message=f"no tool {params.name[:60]!r} here; {_there_are(visit)}")
         if context.meta is not None and context.meta.get("progress_token") is not None:
 
             async def report(progress: float, total: float | None, message: str) -> None:
@@ -89,6 +88,16 @@ class _Rooms:
             return await self._receive(context)
         except WorkbenchError as problem:
             raise MCPError(code=types.INVALID_REQUEST, message=for_agents(problem)) from None
+
+
+def _seen_by(visit: Visit) -> list[Tool[Any]]:
+    return shown_tools(visit.families) if visit.has_sandbox else []
+
+
+def _there_are(visit: Visit) -> str:
+    if not visit.has_sandbox:
+        return f"session {visit.session!r} is configured without a sandbox, so that there are none"
+    return f"there are: {', '.join(one.name for one in _seen_by(visit))}"
 
 
 def shown_tools(families: Families) -> list[Tool[Any]]:

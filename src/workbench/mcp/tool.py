@@ -63,9 +63,14 @@ class Tool(Generic[A]):
         """What it says to these arguments."""
         given = _present(self, given)
         try:
-            return await self.run(Call(visit, self, self._checked(given), given))
+            return await self.perform(visit, given)
         except WorkbenchError as problem:
             return await self.refused(visit, self, given, problem)
+
+    async def perform(self, visit: Visit, given: dict[str, Any]) -> Answer:
+        """The same for callers who have words of their own for what never began: it is raised."""
+        given = _present(self, given)
+        return await self.run(Call(visit, self, self._checked(given), given))
 
     def _checked(self, given: dict[str, Any]) -> A:
         try:

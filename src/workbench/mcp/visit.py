@@ -51,6 +51,8 @@ class Visit:
     """used when no session is named; made with its first call"""
     own_session: SessionId | None = None
     """the address, or the caller's token, names it: no other can be reached"""
+    has_sandbox: bool = True
+    """its own session may have one; if not, there is nothing that tools could run in"""
     families: Families = DEFAULT_FAMILIES
     user: str = "mcp"
     """of sessions that are made on the caller's behalf"""
@@ -59,7 +61,7 @@ class Visit:
     most_answer_bytes: int = 8 << 20
     """of a whole answer, as the transport carries it; what is over is left out and said"""
     address: str = ""
-    """of the server, if it has one: for links"""
+    """that links to files lead to, if there is a server"""
     extra: dict[str, str] = field(default_factory=dict)
     """for the log"""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from workbench.model.configuration import SessionConfig
 from workbench.model.execution import QueuedCell, SnapshotState
 from workbench.model.ids import DEFAULT_PROJECT, KernelId, MountId, ProjectId, SandboxId, SessionId
 from workbench.model.records import Progress
@@ -43,9 +44,9 @@ class SessionSpec:
     """where cells start; made if it is missing"""
     snapshots: bool = True
     """keep its memory between cells, so that it can be undone, branched, and restored after a loss"""
-    tool_execution: bool = True
-    """its code has helpers for tools, the model and the search"""
     idle: IdleLimits = field(default_factory=IdleLimits)
+    config: SessionConfig = field(default_factory=SessionConfig)
+    """what it may reach, and how"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +75,10 @@ class Session:
     """the sandbox was made and a kernel started in it: there is something to lose"""
     epoch: int = 1
     """the last that a caller was told, or that was promised to a kernel; never given twice"""
+    config_version: int = 1
+    """of the spec's `config`: one more with each change of it"""
+    configured_at: str = ""
+    """since when it is that one; empty if since it was made"""
     last_loss: str = ""
     """why the memory before this epoch is gone, until a receipt has told it"""
     unfinished: bool = False

@@ -4,20 +4,39 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
-from typing import Any
+from typing import Any, Protocol
 
 from workbench.errors import NotFound, WorkbenchError
+from workbench.model.access import Caller
 from workbench.model.ids import SessionId
 from workbench.model.records import CellKind, CellRecord
-from workbench.server.door import Door
-from workbench.server.mcp_arrival import Arrival
+from workbench.server.door import Door, Note
 from workbench.server.metrics import outcome_of
+
+
+class Who(Protocol):
+    """Who calls a tool."""
+
+    @property
+    def note(self) -> Note:
+        """What the log will say of the request."""
+        ...
+
+    @property
+    def caller(self) -> Caller:
+        """With which key."""
+        ...
+
+    @property
+    def default_session(self) -> SessionId:
+        """Which is made when the first call finds that there is none."""
+        ...
 
 
 class Around:
     """Of one request. `stopping` is set when there is no more time for it."""
 
-    def __init__(self, door: Door, arrival: Arrival, stopping: asyncio.Event) -> None:
+    def __init__(self, door: Door, arrival: Who, stopping: asyncio.Event) -> None:
         self._door = door
         self._arrival = arrival
         self._stopping = stopping

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 from starlette.datastructures import Headers, QueryParams
 from starlette.requests import Request
 
-from workbench.errors import Denied, InvalidRequest, NotFound
+from workbench.errors import Conflict, Denied, InvalidRequest, NotFound
 from workbench.mcp.families import Families, chosen_families
 from workbench.mcp.leftovers import check_may_be_named
 from workbench.model.access import Caller, Scope
@@ -40,6 +40,8 @@ class Arrival:
     names_default: bool
     """the caller has chosen it"""
     own_session: SessionId | None
+    has_sandbox: bool
+    """of its own session"""
     families: Families
     user: str
 
@@ -72,6 +74,7 @@ async def arrived(door: Door, request: Request) -> Arrival:
         default_session=default,
         names_default="session" in asked,
         own_session=own,
+        has_sandbox=own is None or await _has_sandbox(door, caller, own),
         families=chosen_families(asked["tools"]) if "tools" in asked else door.options.families,
         user=_user(asked["user"]) if "user" in asked else DEFAULT_USER,
     )
@@ -129,6 +132,15 @@ async def _own_session(door: Door, caller: Caller, request: Request) -> SessionI
             {"session": named[:_MOST_QUOTED]},
         )
     return own
+
+
+async def _has_sandbox(door: Door, caller: Caller, session: SessionId) -> bool:
+    try:
+        record = await door.service.workbench(caller.project).configurations.get(session)
+    except (NotFound, Conflict):
+        # It is on its way; the tool that is called says so.
+        return True
+    return record.spec.config.sandbox.enable
 
 
 def _asked(query: QueryParams) -> dict[str, str]:

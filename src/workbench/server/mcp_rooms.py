@@ -22,7 +22,7 @@ from starlette.types import Message, Receive, Scope, Send
 from workbench.errors import MethodNotAllowed, NotFound, Unauthenticated, WorkbenchError
 from workbench.mcp.server import Context, make_server
 from workbench.mcp.visit import Visit
-from workbench.server.addresses import reached_by
+from workbench.server.addresses import links_lead_to
 from workbench.server.answers import JSON, refusal
 from workbench.server.door import Door
 from workbench.server.mcp_around import Around
@@ -113,10 +113,11 @@ class Rooms:
             around=Around(self._door, arrival, self._leaving),
             default_session=arrival.default_session,
             own_session=arrival.own_session,
+            has_sandbox=arrival.has_sandbox,
             families=arrival.families,
             user=arrival.user,
             most_answer_bytes=_MOST_ANSWER_BYTES,
-            address=reached_by(context.request.scope, self._door.options),
+            address=links_lead_to(context.request.scope, self._door.options),
         )
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from workbench.contracts.storage import PageRequest
 from workbench.errors import Conflict, NotFound
+from workbench.model.configuration import MOST_VERSIONS, ConfigurationRecord
 from workbench.model.ids import DEFAULT_PROJECT, CellId, MountId, ProjectId, SandboxId, SessionId
 from workbench.model.records import CellRecord, CellStatus
 from workbench.model.session import Session
@@ -70,12 +71,28 @@ class MemorySessionStore:
         """As the contract has it."""
         return tuple(self._records[name] for name in sorted(self._records) if self._records[name].mount == mount)
 
-    async def replace(self, seen: Session, new: Session) -> bool:
+    async def replace(self, seen: Session, new: Session, *, tier_before: str = "") -> bool:
         """As the contract has it."""
         if not self._is_as(seen):
             return False
         self._records[seen.spec.id] = replace(new, used_at=self._records[seen.spec.id].used_at)
+        if new.config_version != seen.config_version:
+            self._keep_configuration(seen, tier_before or seen.spec.tier.name)
         return True
+
+    def _keep_configuration(self, seen: Session, tier: str) -> None:
+        past = self._shelves.past_configurations.setdefault(seen.spec.id, [])
+        since = seen.configured_at or seen.created_at
+        past.append(ConfigurationRecord(version=seen.config_version, at=since, tier=tier, config=seen.spec.config))
+        del past[: -(MOST_VERSIONS - 1)]
+
+    async def past_configurations(self, session: SessionId, before: int, limit: int) -> tuple[ConfigurationRecord, ...]:
+        """As the contract has it."""
+        record = self._records.get(session)
+        if record is None or record.spec.project != self._project:
+            return ()
+        past = self._shelves.past_configurations.get(session, [])
+        return tuple(one for one in reversed(past) if one.version < before)[:limit]
 
     def _is_as(self, seen: Session) -> bool:
         record = self._records.get(seen.spec.id)

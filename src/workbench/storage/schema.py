@@ -106,6 +106,21 @@ MIGRATIONS: tuple[str, ...] = (
     ALTER TABLE sessions ADD COLUMN tool_execution INTEGER NOT NULL DEFAULT 1;
     CREATE INDEX audit_of_session ON audit (project, session, at, number);
     """,
+    """
+    ALTER TABLE sessions ADD COLUMN config TEXT NOT NULL DEFAULT '{}';
+    ALTER TABLE sessions ADD COLUMN config_version INTEGER NOT NULL DEFAULT 1;
+    ALTER TABLE sessions ADD COLUMN configured_at TEXT NOT NULL DEFAULT '';
+    UPDATE sessions SET config = '{"sandbox":{"tool_execution":false}}' WHERE tool_execution = 0;
+    ALTER TABLE sessions DROP COLUMN tool_execution;
+    CREATE TABLE past_configurations (
+        session TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+        version INTEGER NOT NULL,
+        at TEXT NOT NULL,
+        tier TEXT NOT NULL,
+        config TEXT NOT NULL,
+        PRIMARY KEY (session, version)
+    ) WITHOUT ROWID;
+    """,
 )
 _POSTGRES_WORDS = {
     " WITHOUT ROWID": "",

@@ -6,8 +6,11 @@ import contextlib
 import json
 from collections.abc import Iterator
 
+import msgspec
+
 from workbench.contracts.storage import PageRequest
 from workbench.errors import Conflict, NotFound
+from workbench.model.configuration import MOST_VERSIONS, ConfigurationRecord, SessionConfig
 from workbench.model.ids import KernelId, MountId, ProjectId, SandboxId, SessionId
 from workbench.model.session import IdleLimits, Session, SessionSpec
 from workbench.model.tier import Tier, tier_named
@@ -15,17 +18,28 @@ from workbench.storage.database import Connection, Database, Refused, Row, Value
 from workbench.storage.wording import exists_already, files_in_use, no_such_session
 
 _FIXED = ("id", "project", '"user"', "env", "start_up", "working_folder", "mount", "principal", "parent", "kernel",
-          "tool_execution", "used_at")  # fmt: skip
-# What a `replace` compares and writes.
+          "used_at")  # fmt: skip
+# What a `replace` compares.
 _STATE = ("created_at", "tier", "snapshots", "freeze_after_s", "end_after_s", "sandbox", "begun", "epoch", "last_loss",
-          "unfinished", "ending")  # fmt: skip
-_ALL = (*_FIXED, *_STATE)
+          "unfinished", "ending", "config_version", "configured_at")  # fmt: skip
+# What it writes. A configuration is known by its version; as text it may be what an older version of ours wrote.
+_WRITTEN = (*_STATE, "config")
+_ALL = (*_FIXED, *_WRITTEN)
 COLUMNS = ", ".join(_ALL)
 _INSERT = f"INSERT INTO sessions ({COLUMNS}) SELECT {', '.join('?' * len(_ALL))}"
 _INSERT_FIRST = f"{_INSERT} WHERE NOT EXISTS (SELECT 1 FROM sessions WHERE id = ? OR mount = ?)"  # noqa: S608
 _SEEN = f"id = ? AND project = ? AND {' AND '.join(f'{column} = ?' for column in _STATE)}"
 _IS_AS_SEEN = f"SELECT 1 FROM sessions WHERE {_SEEN}"  # noqa: S608
-_REPLACE = f"UPDATE sessions SET {', '.join(f'{column} = ?' for column in _STATE)} WHERE {_SEEN}"  # noqa: S608
+_REPLACE = f"UPDATE sessions SET {', '.join(f'{column} = ?' for column in _WRITTEN)} WHERE {_SEEN}"  # noqa: S608
+_KEEP_CONFIGURATION = """
+    INSERT INTO past_configurations (session, version, at, tier, config) VALUES (?, ?, ?, ?, ?)
+"""
+_DROP_CONFIGURATIONS = "DELETE FROM past_configurations WHERE session = ? AND version <= ?"
+_PAST_CONFIGURATIONS = """
+    SELECT past.version, past.at, past.tier, past.config FROM past_configurations AS past
+    JOIN sessions ON sessions.id = past.session
+    WHERE past.session = ? AND sessions.project = ? AND past.version < ? ORDER BY past.version DESC LIMIT ?
+"""
 _TAKE_ALONG = """
     UPDATE sessions
     SET sandbox = ?, begun = 0, epoch = epoch + 1, last_loss = CASE WHEN begun = 1 THEN ? ELSE last_loss END
@@ -48,6 +62,8 @@ _REMOVE_UNLESS_LAST = f"""
 """  # noqa: S608
 # What the table has for a limit that is not set: NULL equals nothing, itself neither.
 _UNSET = -1
+_encode = msgspec.json.Encoder().encode
+_decode_config = msgspec.json.Decoder(SessionConfig).decode
 
 
 class SqlSessionStore:
@@ -113,12 +129,14 @@ class SqlSessionStore:
         rows = await self._database.do(lambda connection: connection.rows(sql, *values))
         return tuple(session_of(row) for row in rows)
 
-    async def replace(self, seen: Session, new: Session) -> bool:
+    async def replace(self, seen: Session, new: Session, *, tier_before: str = "") -> bool:
         """As the contract has it."""
 
         def update(connection: Connection) -> bool:
+            if new.config_version != seen.config_version:
+                return _reconfigure(connection, seen, new, tier_before or seen.spec.tier.name)
             with connection.durable() if new.epoch != seen.epoch else contextlib.nullcontext():
-                return connection.change(_REPLACE, *_state(new), *_as_seen(seen)) == 1
+                return connection.change(_REPLACE, *_written(new), *_as_seen(seen)) == 1
 
         return await self._database.do(update)
 
@@ -128,12 +146,22 @@ class SqlSessionStore:
         def update(connection: Connection) -> bool:
             with connection.durable(), connection.together():
                 connection.hold(seen.mount)
-                moved = connection.change(_REPLACE, *_state(new), *_as_seen(seen)) == 1
+                moved = connection.change(_REPLACE, *_written(new), *_as_seen(seen)) == 1
                 if moved:
                     connection.change(_TAKE_ALONG, new.sandbox, reason, seen.sandbox)
                 return moved
 
         return await self._database.do(update)
+
+    async def past_configurations(self, session: SessionId, before: int, limit: int) -> tuple[ConfigurationRecord, ...]:
+        """As the contract has it."""
+        rows = await self._database.do(
+            lambda connection: connection.rows(_PAST_CONFIGURATIONS, session, self._project, before, limit)
+        )
+        return tuple(
+            ConfigurationRecord(version=version, at=at, tier=tier, config=_decode_config(config))
+            for version, at, tier, config in rows
+        )
 
     async def change_tier(self, sandbox: SandboxId, tier: Tier, *, cold: bool) -> bool:
         """As the contract has it."""
@@ -166,6 +194,17 @@ class SqlSessionStore:
         await self._database.do(lambda connection: connection.change(_REMOVE, *_name(session)))
 
 
+def _reconfigure(connection: Connection, seen: Session, new: Session, tier: str) -> bool:
+    """The one before goes to those of the past, in the same step."""
+    with connection.together():
+        if connection.change(_REPLACE, *_written(new), *_as_seen(seen)) != 1:
+            return False
+        spec, since = seen.spec, seen.configured_at or seen.created_at
+        connection.change(_KEEP_CONFIGURATION, spec.id, seen.config_version, since, tier, _encoded(spec))
+        connection.change(_DROP_CONFIGURATIONS, spec.id, new.config_version - MOST_VERSIONS)
+        return True
+
+
 @contextlib.contextmanager
 def _taken_if_refused(session: Session) -> Iterator[None]:
     try:
@@ -184,14 +223,13 @@ def _taken(session: Session) -> Conflict:
 
 
 def _values(session: Session) -> tuple[Value, ...]:
-    return (*_fixed(session), *_state(session))
+    return (*_fixed(session), *_written(session))
 
 
 def _fixed(session: Session) -> tuple[Value, ...]:
     spec = session.spec
     return (spec.id, spec.project, spec.user, json.dumps(spec.env), spec.start_up, spec.working_folder, session.mount,
-            session.principal, session.parent or "", session.kernel, int(spec.tool_execution),
-            session.used_at)  # fmt: skip
+            session.principal, session.parent or "", session.kernel, session.used_at)  # fmt: skip
 
 
 def _state(session: Session) -> tuple[Value, ...]:
@@ -199,7 +237,15 @@ def _state(session: Session) -> tuple[Value, ...]:
     # Numbers for what is true: PostgreSQL takes no truth for one.
     return (session.created_at, spec.tier.name, int(spec.snapshots), _limit(idle.freeze_after_s),
             _limit(idle.end_after_s), session.sandbox, int(session.begun), session.epoch, session.last_loss,
-            int(session.unfinished), int(session.ending))  # fmt: skip
+            int(session.unfinished), int(session.ending), session.config_version, session.configured_at)  # fmt: skip
+
+
+def _written(session: Session) -> tuple[Value, ...]:
+    return (*_state(session), _encoded(session.spec))
+
+
+def _encoded(spec: SessionSpec) -> str:
+    return _encode(spec.config).decode()
 
 
 def _as_seen(seen: Session) -> tuple[Value, ...]:
@@ -228,10 +274,10 @@ def session_of(row: Row) -> Session:
             start_up=kept["start_up"],
             working_folder=kept["working_folder"],
             snapshots=bool(kept["snapshots"]),
-            tool_execution=bool(kept["tool_execution"]),
             idle=IdleLimits(
                 freeze_after_s=None if freeze == _UNSET else freeze, end_after_s=None if end == _UNSET else end
             ),
+            config=_decode_config(kept["config"]),
         ),
         created_at=kept["created_at"],
         used_at=kept["used_at"],
@@ -242,6 +288,8 @@ def session_of(row: Row) -> Session:
         sandbox=SandboxId(kept["sandbox"]),
         begun=bool(kept["begun"]),
         epoch=kept["epoch"],
+        config_version=kept["config_version"],
+        configured_at=kept["configured_at"],
         last_loss=kept["last_loss"],
         unfinished=bool(kept["unfinished"]),
         ending=bool(kept["ending"]),

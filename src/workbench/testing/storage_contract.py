@@ -21,6 +21,16 @@ import pytest_asyncio
 
 from workbench.contracts.storage import PageRequest, Records, SessionStore
 from workbench.errors import Conflict, NotFound
+from workbench.model.configuration import (
+    MOST_VERSIONS,
+    Choice,
+    ConfigurationRecord,
+    ManageConnections,
+    MultiAccount,
+    SandboxSwitches,
+    SessionConfig,
+    ToolChoice,
+)
 from workbench.model.ids import DEFAULT_PROJECT, MountId, ProjectId, SessionId, new_kernel_id, new_sandbox_id
 from workbench.model.session import IdleLimits, Session, SessionSpec
 from workbench.model.tier import LARGE, MEDIUM, STANDARD
@@ -28,6 +38,19 @@ from workbench.model.tier import LARGE, MEDIUM, STANDARD
 OpenRecords = Callable[[], Records]
 OTHERS = ProjectId("others")
 EARLY, LATE = "2030-01-01T00:00:00.000000Z", "2030-01-02T00:00:00.000000Z"
+
+
+A_CONFIG = SessionConfig(
+    toolkits=Choice(enable=("github",)),
+    tools={"gmail": ToolChoice(tools=Choice(disable=()), tags=Choice(require_approval=("destructiveHint",)))},
+    auth_configs={"github": "ac_ü"},
+    connected_accounts={"github": ("ca_1", "ca_2")},
+    manage_connections=ManageConnections(enable=False, callback_url="https://cb"),
+    sandbox=SandboxSwitches(tool_execution=False, auto_offload_threshold=300),
+    proxy_execute=False,
+    multi_account=MultiAccount(enable=True, max_accounts_per_toolkit=3),
+    preload=("GITHUB_X",),
+)
 
 
 def a_session(name: str = "one", user: str = "local", project: ProjectId = DEFAULT_PROJECT) -> Session:
@@ -41,8 +64,8 @@ def a_session(name: str = "one", user: str = "local", project: ProjectId = DEFAU
         start_up="import os\n",
         working_folder="/mnt/files/work",
         snapshots=False,
-        tool_execution=False,
         idle=IdleLimits(freeze_after_s=0, end_after_s=10_000_000_000),
+        config=A_CONFIG,
     )
     return Session(
         spec=spec,
@@ -194,6 +217,56 @@ class SessionStoreContract(OpenedRecords):
         assert await store.get(seen.spec.id) == changed
         assert not await store.replace(replace(changed, unfinished=False), seen)
         assert not await store.replace(replace(changed, spec=seen.spec), seen)
+
+    async def test_a_configuration_is_changed_with_its_version_and_the_one_before_is_kept(
+        self, store: SessionStore, second: SessionStore
+    ) -> None:
+        """In one step: of two who change the same version one is told that it was second."""
+        seen = a_session()
+        await store.add(seen)
+        plain = replace(seen, spec=replace(seen.spec, config=SessionConfig()), config_version=2, configured_at=LATE)
+        assert await store.replace(seen, plain)
+        assert not await second.replace(seen, replace(plain, spec=seen.spec))
+        assert await second.get(seen.spec.id) == plain
+        last = replace(plain, spec=replace(plain.spec, tier=LARGE), config_version=3)
+        assert await second.replace(plain, last)
+        assert await store.past_configurations(seen.spec.id, 3, 10) == (
+            ConfigurationRecord(version=2, at=LATE, tier="medium", config=SessionConfig()),
+            ConfigurationRecord(version=1, at=EARLY, tier="medium", config=A_CONFIG),
+        )
+        assert [one.version for one in await store.past_configurations(seen.spec.id, 3, 1)] == [2]
+        assert [one.version for one in await store.past_configurations(seen.spec.id, 2, 10)] == [1]
+
+    async def test_configurations_of_the_past_go_with_their_session_and_are_not_told_to_others(
+        self, store: SessionStore, records: Records
+    ) -> None:
+        """Nor to a later one of the same name."""
+        seen = a_session()
+        await store.add(seen)
+        changed = replace(seen, config_version=2, configured_at=LATE)
+        assert await store.replace(seen, changed)
+        assert await records.sessions(OTHERS).past_configurations(seen.spec.id, 9, 10) == ()
+        await store.remove(changed)
+        await store.add(a_session())
+        assert await store.past_configurations(seen.spec.id, 9, 10) == ()
+
+    async def test_a_configuration_of_the_past_keeps_the_size_that_it_had(self, store: SessionStore) -> None:
+        """Another one was given before the next version was written."""
+        seen = a_session()
+        await store.add(seen)
+        assert await store.replace(seen, replace(seen, config_version=2, configured_at=LATE), tier_before="xlarge")
+        assert [one.tier for one in await store.past_configurations(seen.spec.id, 2, 1)] == ["xlarge"]
+
+    async def test_so_many_configurations_are_kept_and_no_more(self, store: SessionStore) -> None:
+        """Whoever changes it in a loop does not fill the store."""
+        seen = replace(a_session(), config_version=MOST_VERSIONS - 1)
+        await store.add(seen)
+        for version in (MOST_VERSIONS, MOST_VERSIONS + 1, 2 * MOST_VERSIONS - 1):
+            now = replace(seen, config_version=version)
+            assert await store.replace(seen, now)
+            seen = now
+        past = await store.past_configurations(seen.spec.id, 10 * MOST_VERSIONS, 10 * MOST_VERSIONS)
+        assert [one.version for one in past][:2] == [MOST_VERSIONS + 1, MOST_VERSIONS]
 
     async def test_a_family_is_all_sessions_of_a_mount_by_name(self, store: SessionStore, second: SessionStore) -> None:
         """As they were kept; others are not among them."""

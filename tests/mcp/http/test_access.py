@@ -310,3 +310,23 @@ def test_a_key_that_is_revoked_has_no_answer_in_the_newer_era_either_and_its_cel
     cell = http.get(f"/v1/sessions/{name}").json()["queue"][0]["cell"]
     ended = http.get(f"/v1/sessions/{name}/cells/{cell}", params={"wait_s": "30"}).json()
     assert ended["result"]["results"]["text"] == "'secret'"
+
+
+@pytest.mark.parametrize("mode", ["legacy", NEWER])
+async def test_a_session_without_a_sandbox_has_no_tools_at_its_address(
+    server: Running, http: httpx2.Client, mode: str
+) -> None:
+    name = f"t-{secrets.token_hex(4)}"
+    http.post("/v1/sessions", json={"id": name, "sandbox": {"enable": False}}).raise_for_status()
+    try:
+        async with client_at(f"{server.url}/tool_router/{name}/mcp", server.key, mode) as client:
+            assert (await client.list_tools()).tools == []
+            with pytest.raises(MCPError, match="configured without a sandbox"):
+                await client.call_tool(TOOL, {"code_to_execute": "1"})
+        # By the address that is for all sessions the tool itself says it.
+        async with client_at(f"{server.url}/mcp", server.key, mode) as client:
+            answer = await client.call_tool(TOOL, {"code_to_execute": "1", "session_id": name})
+            assert answer.is_error
+            assert "configured without a sandbox" in str(answer.structured_content["error"])
+    finally:
+        http.delete(f"/v1/sessions/{name}").raise_for_status()

@@ -11,6 +11,7 @@ from workbench.core import requests
 from workbench.core.access import Access
 from workbench.errors import Conflict, Denied, InvalidRequest, NotFound, Unauthenticated, WorkbenchError
 from workbench.model.access import Caller, NewKey, Scope, digest_of
+from workbench.model.configuration import SandboxSwitches, SessionConfig
 from workbench.model.ids import DEFAULT_PROJECT, KeyId, ProjectId, SessionId
 
 ONE = SessionId("one")
@@ -245,11 +246,19 @@ async def test_a_key_is_rotated_once(access: Access) -> None:
 async def test_a_token_is_good_for_one_session_and_for_a_while(world: World, access: Access) -> None:
     token = await with_token(world, access, lifetime_s=60)
     caller = await access.authenticate(token.presented)
-    assert (caller.session, caller.scopes) == (ONE, frozenset({Scope.SESSIONS}))
+    assert (caller.session, caller.scopes) == (ONE, frozenset({Scope.SESSIONS, Scope.PROXY}))
     assert token.presented.startswith("wbt_")
     world.clock.seconds += 60
     with pytest.raises(Unauthenticated, match=r"token .* has expired"):
         await access.authenticate(token.presented)
+
+
+@pytest.mark.parametrize("scopes", [{Scope.SESSIONS}, {Scope.SESSIONS, Scope.PROXY}])
+async def test_a_token_is_for_raw_calls_only_if_its_key_is(world: World, access: Access, scopes: set[Scope]) -> None:
+    await with_token(world, access)
+    by = Caller(key=KeyId("k"), scopes=frozenset(scopes))
+    token = await access.create_token(requests.CreateToken(by=by, session=ONE))
+    assert token.key.scopes == scopes
 
 
 async def test_a_token_makes_no_tokens_and_no_keys(world: World, access: Access) -> None:
@@ -275,6 +284,54 @@ async def test_a_token_needs_a_session_of_the_callers_project(world: World, acce
     with pytest.raises(InvalidRequest):
         await access.create_token(requests.CreateToken(by=mine, session=ONE, lifetime_s=0))
     assert (await access.create_token(requests.CreateToken(by=mine, session=ONE))).key.session == ONE
+
+
+async def with_local_session(world: World) -> None:
+    config = SessionConfig(sandbox=SandboxSwitches(enable=False))
+    await world.bench().create_session(requests.CreateSession(session=ONE, config=config))
+
+
+async def test_a_box_of_ones_own_gets_a_token_of_the_session_for_a_while(world: World, access: Access) -> None:
+    await with_local_session(world)
+    made = await access.create_local_sandbox(requests.CreateLocalSandbox(by=OWNER, session=ONE))
+    caller = await access.authenticate(made.token.presented)
+    assert (caller.session, caller.project) == (ONE, DEFAULT_PROJECT)
+    assert not caller.may(Scope.ADMIN)
+    assert made.mount == (await world.bench().configurations.get(ONE)).mount
+    world.clock.seconds += 24 * 3600 + 1
+    with pytest.raises(Unauthenticated, match="has expired"):
+        await access.authenticate(made.token.presented)
+
+
+@pytest.mark.parametrize("scopes", [{Scope.SESSIONS}, {Scope.SESSIONS, Scope.PROXY}])
+async def test_a_box_may_call_services_only_if_who_asked_may(world: World, access: Access, scopes: set[Scope]) -> None:
+    await with_local_session(world)
+    by = await as_caller(access, *scopes)
+    made = await access.create_local_sandbox(requests.CreateLocalSandbox(by=by, session=ONE))
+    assert made.token.key.scopes == scopes
+
+
+async def test_a_session_with_a_sandbox_gets_no_box(world: World, access: Access) -> None:
+    await world.bench().create_session(requests.CreateSession(session=ONE))
+    with pytest.raises(Conflict, match='"enable": false'):
+        await access.create_local_sandbox(requests.CreateLocalSandbox(by=OWNER, session=ONE))
+
+
+async def test_nobody_gets_a_box_who_may_not_make_tokens(world: World, access: Access) -> None:
+    await with_local_session(world)
+    token = await access.create_token(requests.CreateToken(by=OWNER, session=ONE))
+    for by in (await access.authenticate(token.presented), await as_caller(access, Scope.PROXY)):
+        with pytest.raises(Denied):
+            await access.create_local_sandbox(requests.CreateLocalSandbox(by=by, session=ONE))
+    entries = await access.list_audit(requests.ListAudit(by=OWNER, session=ONE))
+    assert [one.outcome for one in entries if one.action == "local_sandbox.create"] == ["denied", "denied"]
+    stranger = await as_caller(access, project=OTHER)
+    with pytest.raises(NotFound):
+        await access.create_local_sandbox(requests.CreateLocalSandbox(by=stranger, session=ONE))
+    for seconds in (0, 30 * 86_400 + 1):
+        wanted = requests.CreateLocalSandbox(by=OWNER, session=ONE, lifetime_s=seconds)
+        with pytest.raises(InvalidRequest, match="lifetime"):
+            await access.create_local_sandbox(wanted)
 
 
 async def test_a_token_goes_with_its_session(world: World, access: Access) -> None:

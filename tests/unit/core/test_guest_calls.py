@@ -13,14 +13,18 @@ from tests.unit.core.standins import FakeClock, FakeHost, NoFetching, WorldRecor
 
 from workbench.contracts.services import Completion, Found, Question
 from workbench.core import requests
-from workbench.core.call_limits import CallLimits
+from workbench.core.call_limits import CallLimiter, CallLimits
 from workbench.core.guest_calls import CallDone, GuestCalls
 from workbench.core.helpers import Helpers
 from workbench.core.links import LinkSigner
+from workbench.core.router.basic_tools import BasicTools
+from workbench.core.router.catalogue import Catalogue
+from workbench.core.router.router import Router
 from workbench.core.workbench import Workbench
 from workbench.data_folder import DataFolder
 from workbench.errors import StoreUnavailable, UpstreamLimited
 from workbench.model.calls import MAX_CALL_BYTES, Caller, GuestCall
+from workbench.model.configuration import SandboxSwitches, SessionConfig
 from workbench.model.ids import CallId, CellId, KernelId, ProjectId, SandboxId, SessionId
 from workbench.model.records import AuditEntry
 from workbench.model.session import Session
@@ -67,16 +71,25 @@ class World:
         self.calls = self.answering()
 
     def answering(self, limits: CallLimits | None = None, address: str = ADDRESS) -> GuestCalls:
+        limiter = CallLimiter(limits or CallLimits(), self.clock)
+        router = Router(
+            catalogue=Catalogue([BasicTools(model=self.model, search=OneResult(), clock=self.clock)]),
+            limiter=limiter,
+            audit=self.records.audit,
+            clock=self.clock,
+            mounts_of=lambda project: self.bench(project).mounts,
+        )
         return GuestCalls(
             records=self.records,
             clock=self.clock,
             helpers=Helpers(
                 model=self.model,
                 search=OneResult(),
+                router=router,
                 mounts_of=lambda project: self.bench(project).mounts,
                 address=address,
             ),
-            limits=limits or CallLimits(),
+            limiter=limiter,
             tell=self.done.append,
         )
 
@@ -169,7 +182,7 @@ async def test_a_process_that_left_its_kernel_asks_for_the_root_of_the_family(wo
 
 @pytest.mark.parametrize("operation", ["run_tool", "invoke_llm", "web_search"])
 async def test_without_tool_execution_three_are_refused(world: World, operation: str) -> None:
-    session = await world.session(tool_execution=False)
+    session = await world.session(config=SessionConfig(sandbox=SandboxSwitches(tool_execution=False)))
     (world.files / "one" / "a.txt").write_text("a")
     told = await world.ask(session, operation, query="x", tool_slug="X")
     assert (told["code"], "switched off" in told["error"]) == ("denied", True)
@@ -241,7 +254,7 @@ async def test_calls_beyond_the_rate_are_refused_until_time_has_passed(world: Wo
 
 
 async def test_refusals_for_being_too_often_are_written_down_once_a_minute(world: World) -> None:
-    session = await world.session(tool_execution=False)
+    session = await world.session(config=SessionConfig(sandbox=SandboxSwitches(tool_execution=False)))
     calls = world.answering(CallLimits(a_minute=30, a_cell=10))
     codes = [(await world.ask(session, "invoke_llm", query="y", calls=calls))["code"] for _ in range(200)]
     assert codes.count("denied") == 10
