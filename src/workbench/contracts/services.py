@@ -40,9 +40,13 @@ class Question:
     query: str = field(repr=False)
     reasoning_effort: str = ""
     """`low`, `medium` or `high`; empty for what the model does by itself"""
+    system: str = field(default="", repr=False)
+    """what it is told about its task beforehand, in the place that its service has for that; empty for nothing"""
 
     def __post_init__(self) -> None:
         check_query(self.query, "query", MOST_QUERY_CHARACTERS)
+        if self.system:
+            check_query(self.system, "the system's message", MOST_QUERY_CHARACTERS - len(self.query))
         if self.reasoning_effort not in EFFORTS:
             raise InvalidRequest(
                 f"reasoning_effort must be one of {', '.join(EFFORTS[1:])}, or be left out; "

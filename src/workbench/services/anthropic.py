@@ -70,6 +70,8 @@ class AnthropicModel:
             "max_tokens": self._max_tokens,
             "messages": [{"role": "user", "content": question.query}],
         }
+        if question.system:
+            said["system"] = question.system
         if question.reasoning_effort:
             said["output_config"] = {"effort": question.reasoning_effort}
         return Ask(

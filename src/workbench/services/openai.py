@@ -77,9 +77,10 @@ class OpenAiModel:
         await self._asking.aclose()
 
     def _ask(self, question: Question, limit: str) -> Ask:
+        system = [{"role": "system", "content": question.system}] if question.system else []
         said: dict[str, object] = {
             "model": self._model,
-            "messages": [{"role": "user", "content": question.query}],
+            "messages": [*system, {"role": "user", "content": question.query}],
             limit: self._max_tokens,
         }
         if question.reasoning_effort:

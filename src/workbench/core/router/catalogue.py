@@ -1,0 +1,153 @@
+"""What tools there are, from all sources, and which of them a session may use."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from workbench.contracts.tools import ToolSource
+from workbench.errors import Denied, NotConfigured
+from workbench.model.configuration import SessionConfig
+from workbench.model.session import Session
+from workbench.model.toolkit import Connection, Tool, Toolkit
+
+_MOST_NAMED = 20
+_MOST_SLUG = 100
+# Of two names: below this they have nothing to do with each other.
+_ALIKE = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A tool, and who runs it."""
+
+    tool: Tool
+    toolkit: Toolkit
+    source: ToolSource
+
+
+class Catalogue:
+    """All sources. Owns none of them."""
+
+    def __init__(self, sources: Sequence[ToolSource]) -> None:
+        self._sources = tuple(sources)
+
+    async def toolkits(self) -> tuple[Toolkit, ...]:
+        """Of all sources, by slug."""
+        found: dict[str, Toolkit] = {}
+        for source in self._sources:
+            for toolkit in await source.toolkits():
+                found.setdefault(toolkit.slug, toolkit)
+        return tuple(found[slug] for slug in sorted(found))
+
+    async def entries(self) -> dict[str, Entry]:
+        """Of all sources, by the slug of the tool."""
+        found: dict[str, Entry] = {}
+        for source in self._sources:
+            toolkits = {toolkit.slug: toolkit for toolkit in await source.toolkits()}
+            for tool in await source.tools():
+                found.setdefault(tool.slug, Entry(tool, toolkits[tool.toolkit], source))
+        return found
+
+    async def usable(self, config: SessionConfig) -> dict[str, Entry]:
+        """Those that a session of this configuration may use."""
+        return {slug: one for slug, one in (await self.entries()).items() if not why_not(config, one)}
+
+    async def find(self, slug: str, config: SessionConfig) -> Entry:
+        """The tool of that name, for a session.
+
+        Raises:
+            NotConfigured: there is none of that name here.
+            Denied: there is, but the session may not use it.
+        """
+        entries = await self.entries()
+        entry = entries.get(slug)
+        if entry is None:
+            usable = [known for known, one in entries.items() if not why_not(config, one)]
+            raise NotConfigured(unknown_words(slug, usable), {"tool": slug[:_MOST_SLUG]})
+        if reason := why_not(config, entry):
+            raise Denied(f"{slug} cannot be used in session {reason}", {"tool": slug})
+        return entry
+
+    async def connection(self, toolkit: str, session: Session) -> Connection:
+        """How the session's user is connected with a toolkit.
+
+        Raises:
+            NotConfigured: there is no such toolkit here.
+        """
+        for source in self._sources:
+            if any(one.slug == toolkit for one in await source.toolkits()):
+                return await source.connection(toolkit, session)
+        raise NotConfigured(await self.unknown_toolkit_words(toolkit), {"toolkit": toolkit[:_MOST_SLUG]})
+
+    async def unknown_toolkit_words(self, toolkit: str) -> str:
+        """For one that there is not."""
+        known = ", ".join(one.slug for one in await self.toolkits())
+        return (
+            f"the toolkit {toolkit[:_MOST_SLUG]!r} is not configured on this workbench, so nothing can be connected "
+            f"with it; there are: {known or 'none'}"
+        )
+
+
+def why_not(config: SessionConfig, entry: Entry) -> str:
+    """Why a session of this configuration may not use a tool; empty if it may."""
+    return _why_not_toolkit(config, entry.toolkit) or _why_not_tool(config, entry.tool)
+
+
+def is_enabled(config: SessionConfig, toolkit: Toolkit) -> bool:
+    """Whether a session of this configuration may use a toolkit at all."""
+    return not _why_not_toolkit(config, toolkit)
+
+
+def _why_not_toolkit(config: SessionConfig, toolkit: Toolkit) -> str:
+    choice = config.toolkits
+    if choice is None or choice.takes(toolkit.slug):
+        return ""
+    if toolkit.is_basic and toolkit.slug not in (choice.disable or ()):
+        return ""
+    return f"as its configuration does not enable the toolkit {toolkit.slug}"
+
+
+def _why_not_tool(config: SessionConfig, tool: Tool) -> str:
+    chosen = config.tools.get(tool.toolkit)
+    if chosen is not None and not chosen.tools.takes(tool.slug):
+        return f"as its configuration does not enable it among the tools of {tool.toolkit}"
+    tags = chosen.tags if chosen is not None and chosen.tags is not None else config.tags
+    if tags is not None:
+        if tags.enable is not None and not set(tags.enable) & set(tool.tags):
+            return f"as it has none of the tags that its configuration enables: {', '.join(tags.enable) or 'none'}"
+        if hit := sorted(set(tags.disable or ()) & set(tool.tags)):
+            return f"as its configuration disables what is tagged {', '.join(hit)}"
+    return _why_not_unasked(config, tool)
+
+
+def _why_not_unasked(config: SessionConfig, tool: Tool) -> str:
+    """BARRIER: what somebody wants to approve first must not be done without; held by
+    tests/unit/core/router/test_catalogue.py.
+    """
+    chosen = config.tools.get(tool.toolkit)
+    tags = chosen.tags if chosen is not None and chosen.tags is not None else config.tags
+    asked = [
+        tool.toolkit in ((config.toolkits.require_approval if config.toolkits else None) or ()),
+        chosen is not None and tool.slug in (chosen.tools.require_approval or ()),
+        tags is not None and bool(set(tags.require_approval or ()) & set(tool.tags)),
+    ]
+    if any(asked):
+        return "as its configuration wants each call of it to be approved, and this server cannot ask anybody for that"
+    return ""
+
+
+def nearest(slug: str, known: Iterable[str], most: int = 3) -> list[str]:
+    """Names that may have been meant, the likeliest first."""
+    return difflib.get_close_matches(slug[:_MOST_SLUG], list(known), n=most, cutoff=_ALIKE)
+
+
+def unknown_words(slug: str, known: Sequence[str]) -> str:
+    """For a tool that there is not."""
+    near = nearest(slug, known)
+    hint = f"did you mean {' or '.join(near)}? There are" if near else "there are"
+    there = ", ".join(sorted(known)[:_MOST_NAMED]) or "none"
+    return (
+        f"no tool {slug[:_MOST_SLUG]!r} here: no toolkit is configured on this workbench that has it; {hint}: {there}"
+    )
