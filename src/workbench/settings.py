@@ -112,6 +112,8 @@ class Settings:
     """its port; 0 is one that is free"""
     public_url: str = ""
     """by which others reach the server; empty if that is where it listens"""
+    links_url: str = ""
+    """by which links to files lead to the server; empty if that is by which it is asked"""
     tls_cert: str = ""
     """the server's certificate, a file in PEM; with `tls_key`"""
     tls_key: str = ""
@@ -244,7 +246,7 @@ def _parsed_as(setting: str, name: str, text: str) -> Any:
             return _host(name, text)
         case "trusted_proxies" | "fetch_allow":
             return _networks(name, text)
-        case "public_url":
+        case "public_url" | "links_url":
             return _web_address(name, text)
         case "mcp_tools":
             return _tool_families(name, text)

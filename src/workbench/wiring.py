@@ -14,11 +14,14 @@ from workbench.contracts.mounts import MountStore
 from workbench.contracts.services import LanguageModel, WebSearch
 from workbench.contracts.storage import Records
 from workbench.core.access import Access
-from workbench.core.call_limits import CallLimits
+from workbench.core.call_limits import CallLimiter, CallLimits
 from workbench.core.caretaker import CarePolicy, Caretaker
 from workbench.core.guest_calls import CallDone, GuestCalls
 from workbench.core.helpers import Helpers
 from workbench.core.links import LinkSigner
+from workbench.core.router.basic_tools import BasicTools
+from workbench.core.router.catalogue import Catalogue
+from workbench.core.router.router import Router
 from workbench.core.workbench import Workbench
 from workbench.data_folder import DataFolder
 from workbench.egress.on_demand import FetcherOnDemand
@@ -91,6 +94,16 @@ class Service:
         self._signer = LinkSigner(lambda: kept_secret(self._data.links_key))
         self._clock = SystemClock()
         self.access = Access(records=records, clock=self._clock)
+        # One for whatever a session asks, from inside or from outside.
+        limits = CallLimits(a_minute=settings.calls_per_minute, a_cell=settings.calls_per_cell)
+        self._limiter = CallLimiter(limits, self._clock)
+        self.router = Router(
+            catalogue=Catalogue([BasicTools(model=model, search=search, clock=self._clock)]),
+            limiter=self._limiter,
+            audit=records.audit,
+            clock=self._clock,
+            mounts_of=lambda project: self.workbench(project).mounts,
+        )
         self.caretaker = Caretaker(
             host=host,
             records=records,
@@ -132,11 +145,11 @@ class Service:
         helpers = Helpers(
             model=self._model,
             search=self._search,
+            router=self.router,
             mounts_of=lambda project: self.workbench(project).mounts,
             address=address,
         )
-        limits = CallLimits(a_minute=self._settings.calls_per_minute, a_cell=self._settings.calls_per_cell)
-        return GuestCalls(records=self._records, clock=self._clock, helpers=helpers, limits=limits, tell=tell)
+        return GuestCalls(records=self._records, clock=self._clock, helpers=helpers, limiter=self._limiter, tell=tell)
 
     @contextlib.asynccontextmanager
     async def answering_beside(self) -> AsyncIterator[None]:

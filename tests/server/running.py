@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -55,15 +55,20 @@ class Running:
 
 
 @contextlib.contextmanager
-def running(settings: Settings, *, with_key: bool = True) -> Iterator[Running]:
-    """Started, and stopped at the end if it still runs. Without a key for a store that cannot keep one."""
+def running(
+    settings: Settings, *, with_key: bool = True, inside: Sequence[str] = (), port: int = 0
+) -> Iterator[Running]:
+    """Started, and stopped at the end if it still runs. Without a key for a store that cannot keep one.
+
+    `inside` is what puts a command into a network of the test's own.
+    """
     settings.data_dir.mkdir(parents=True, exist_ok=True)
     log = settings.data_dir.parent / "server.log"
     with log.open("ab") as errors:
         process = subprocess.Popen(
-            [sys.executable, "-c", f"from tests.server.running import main; main({with_key})"],
+            [*inside, sys.executable, "-c", f"from tests.server.running import main; main({with_key})"],
             cwd=ROOT,
-            env={**os.environ, **replace(settings, listen_port=0).to_env()},
+            env={**os.environ, **replace(settings, listen_port=port).to_env()},
             stdout=subprocess.PIPE,
             stderr=errors,
         )

@@ -15,7 +15,11 @@ _KEPT = {"key_id": _OWN_KEY, "session_id": _SESSION, "user_id": _USER}
 _NOBODY = {"key_id": "0123456789ab", "session_id": "nobody", "user_id": "nobody"}
 # Files that are there for it: one to be read, and many to be deleted.
 _FILE, _DOOMED = "kept.txt", itertools.count(1)
-_ENDING = {"revoke_key", "rotate_key", "delete_session", "delete_user"}
+_ENDING = {"revoke_key", "rotate_key", "delete_session", "delete_user", "api_delete_session"}
+
+# What no request can have here, as no toolkit that has accounts is configured: for a session that there is not.
+_NOT_HERE = {"api_link_toolkit", "api_proxy_execute"}
+_TOOL = "COMPOSIO_REMOTE_WORKBENCH"
 
 
 @schemathesis.hook
@@ -33,30 +37,43 @@ def before_call(context: Any, case: schemathesis.Case[Any], kwargs: dict[str, An
     if case.query and not case.meta.is_negative_at(ParameterLocation.QUERY):
         _make_question_true(case.query)
     if isinstance(case.body, dict) and not case.meta.is_negative_at(ParameterLocation.BODY):
-        _make_true(case.body)
-        if "/mounts/" in case.path:
-            _make_true_of_files(case.body, operation)
+        _make_true(case.body, case.path, operation)
+    if operation in _NOT_HERE:
+        names["session_id"] = _NOBODY["session_id"]
+        return
     if case.meta.phase.name == "stateful" or case.meta.is_negative_at(ParameterLocation.PATH):
         return
+    _name_what_is_there(names, case.path)
+
+
+def _name_what_is_there(names: dict[str, Any], path: str) -> None:
     if "session_id" in names:
         names["session_id"] = _SESSION
+    if "tool_slug" in names:
+        names["tool_slug"] = _TOOL
     if "mount_id" in names:
         names["mount_id"] = "files"
     if "cell_id" in names:
-        names["cell_id"] = _COMMAND if "/commands/" in case.path else _CELL
+        names["cell_id"] = _COMMAND if "/commands/" in path else _CELL
 
 
 def _make_question_true(query: dict[str, Any]) -> None:
     if "-02-29T" in str(query.get("before", "")):
         # Not every year has one.
         query["before"] = "2028-02-29T00:00:00Z"
-    if "prefix" in query:
-        # Not every text is the beginning of a path.
-        query["prefix"] = _FILE[:3]
+    for name in ("prefix", "mount_relative_prefix"):
+        if name in query:
+            # Not every text is the beginning of a path.
+            query[name] = _FILE[:3]
 
 
-def _make_true(body: dict[str, Any]) -> None:
-    """Two things that a schema has no words for, and that are told in words."""
+def _make_true(body: dict[str, Any], path: str, operation: str) -> None:
+    """Things that a schema has no words for, and that are told in words."""
+    if "/mounts/" in path:
+        _make_true_of_files(body, operation)
+    elif path.startswith("/api/"):
+        _make_true_of_tools(body, operation)
+        _make_true_of_sessions(body, operation)
     if "cwd" in body:
         # It must exist.
         body["cwd"] = "/home/user"
@@ -65,10 +82,47 @@ def _make_true(body: dict[str, Any]) -> None:
         body["label"] = "".join(letter for letter in body["label"] if letter.isprintable())
 
 
+def _make_true_of_tools(body: dict[str, Any], operation: str) -> None:
+    """Which arguments a tool takes is said by the tool. And a user that there is not would get a sandbox."""
+    if operation.startswith("api_execute"):
+        body["arguments"] = {"code_to_execute": "1"}
+    for name, there in (("tool_slug", _TOOL), ("slug", _TOOL), ("user_id", _USER)):
+        if name in body and operation.startswith("api_execute"):
+            body[name] = there
+
+
+def _make_true_of_sessions(body: dict[str, Any], operation: str) -> None:
+    """What rules out what, in the sessions API, which says so in words; and what it does not have."""
+    if "workbench" in body:
+        body.pop("sandbox", None)
+    if operation == "api_change_session":
+        # Others need it.
+        for sandbox in (body.get("sandbox"), body.get("workbench")):
+            (sandbox or {}).pop("enable", None)
+    for switch in ("proxy_execute", "hooks", "expected_config_version"):
+        body.pop(switch, None)
+    for choice in [body.get("toolkits"), *(body.get("tools") or {}).values()]:
+        if isinstance(choice, dict) and choice.get("enable") is not None:
+            choice.pop("disable", None)
+    experimental = body.get("experimental") or {}
+    for name in ("permissions", "session_config_id"):
+        experimental.pop(name, None)
+    tools = [*(experimental.get("custom_tools") or ())]
+    for one, kit in enumerate(experimental.get("custom_toolkits") or ()):
+        kit["slug"] = f"kit{one}"
+        tools += kit["tools"]
+    for one, tool in enumerate(tools):
+        # Names are short, and no two are alike.
+        tool["slug"] = f"tool-{one}"
+        if tool.get("extends_toolkit"):
+            tool["extends_toolkit"] = tool["extends_toolkit"][:10]
+
+
 def _make_true_of_files(body: dict[str, Any], operation: str) -> None:
     """Paths have rules that are told in words, and most are of files that are not there."""
-    if "path" in body:
-        body["path"] = f"doomed/{next(_DOOMED)}" if operation == "delete_file" else _FILE
+    for name in ("path", "mount_relative_path"):
+        if name in body:
+            body[name] = f"doomed/{next(_DOOMED)}" if operation.endswith("delete_file") else _FILE
     if "url" in body:
         # What is refused as well: it leads to this machine.
         body["url"] = "http://127.0.0.1:9/file"

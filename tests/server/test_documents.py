@@ -32,10 +32,15 @@ def test_every_operation_says_everything_about_itself(document: dict[str, Any]) 
             assert "x-request-id" in response["headers"], path
             if int(status) >= 400 and path != "/readyz":
                 shape = response["content"]["application/json"]["schema"]["$ref"]
-                assert shape == "#/components/schemas/ProblemAnswer", (path, status)
+                own = "ApiProblemAnswer" if path.startswith("/api/") else "ProblemAnswer"
+                assert shape == f"#/components/schemas/{own}", (path, status)
         if path.startswith("/v1/"):
             assert told["security"] == [{"bearer": []}, {"api_key": []}]
             assert {"401", "403", "422", "500", "503"} <= set(told["responses"])
+        if path.startswith("/api/"):
+            assert told["security"] == [{"bearer": []}, {"api_key": []}]
+            assert {"400", "401", "403", "500", "503"} <= set(told["responses"])
+            assert "422" not in told["responses"]
         if "requestBody" in told:
             assert {"400", "413", "415"} <= set(told["responses"]), (method, path)
     ids = [told["operationId"] for _, _, told in operations(document)]
@@ -56,6 +61,8 @@ def test_streams_headers_schemes_and_the_server_are_declared(server: Running, do
     assert document["components"]["schemas"]["RunCell"]["properties"]["limit_s"]["maximum"] == 3600
     assert {"Piece", "Dropped", "Cell"} <= set(document["components"]["schemas"])
     assert "HTTPValidationError" not in document["components"]["schemas"]
+    assert {"Session", "ApiSession"} <= set(document["components"]["schemas"])
+    assert not [name for name in document["components"]["schemas"] if "__" in name]
 
 
 def test_every_reference_leads_somewhere(document: dict[str, Any]) -> None:

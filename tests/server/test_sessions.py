@@ -138,3 +138,24 @@ def test_the_audit_tells_who_did_what_and_not_what_was_in_it(client: httpx2.Clie
     assert "marker" not in found.text
     earlier = client.get("/v1/audit", params={"before": mine[-1]["at"]}).json()["items"]
     assert all(one["at"] < mine[-1]["at"] for one in earlier)
+
+
+def test_a_session_without_a_sandbox_runs_nothing_and_has_files(client: httpx2.Client) -> None:
+    made = client.post("/v1/sessions", json={"sandbox": {"enable": False}}).json()
+    at = f"/v1/sessions/{made['id']}"
+    assert made["sandbox"]["enable"] is False
+    for path, body in (
+        ("cells", {"code": "1"}),
+        ("cells", {"code": "1", "mode": "detach"}),
+        ("commands", {"command": "ls"}),
+        ("restart", None),
+        ("branch", {}),
+    ):
+        problem = problem_of(client.post(f"{at}/{path}", json=body))
+        assert (problem["code"], "configured without a sandbox" in problem["message"]) == ("sandbox_off", True)
+    link = client.post(f"{at}/mounts/files/upload_url", json={"path": "a.txt"}).json()
+    assert httpx2.put(link["url"], content=b"some text", trust_env=False).is_success
+    text = client.post(f"{at}/mounts/files/extract_text", json={"path": "a.txt"}).json()
+    assert text["text"] == "some text"
+    assert client.get(at).json()["state"] == "cold"
+    assert client.delete(at).status_code == 204

@@ -80,6 +80,7 @@ def test_a_misspelt_name_is_refused_with_a_suggestion() -> None:
         ("WORKBENCH_PUBLIC_URL", "workbench.example.com", "like https://"),
         ("WORKBENCH_PUBLIC_URL", "https://a.example:port", "like https://"),
         ("WORKBENCH_PUBLIC_URL", "https://key@a.example", "like https://"),
+        ("WORKBENCH_LINKS_URL", "files.example.com", "like https://"),
         ("WORKBENCH_TLS_CERT", "cert.pem", "absolute path"),
         ("WORKBENCH_ALLOW_PLAIN_HTTP", "yes", "one of true, false"),
         ("WORKBENCH_TRUSTED_PROXIES", "127.0.0.1, proxy", "not 'proxy'"),

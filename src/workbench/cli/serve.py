@@ -61,7 +61,14 @@ def serve(
             raise click.UsageError("--embedded chooses where it listens, and takes no other option")
         # Nobody else reaches it, whatever the settings say.
         settings = replace(
-            settings, listen_host="127.0.0.1", listen_port=0, public_url="", tls_cert="", tls_key="", trusted_proxies=""
+            settings,
+            listen_host="127.0.0.1",
+            listen_port=0,
+            public_url="",
+            links_url="",
+            tls_cert="",
+            tls_key="",
+            trusted_proxies="",
         )
         folder = Path(data_dir).absolute() if data_dir is not None else None
         if folder is not None:

@@ -36,3 +36,8 @@ def reached_by(scope: Scope, options: ServerOptions) -> str:
         return options.public_url
     host = Headers(scope=scope).get("host", "")
     return f"{scope['scheme']}://{host}" if _HOST.fullmatch(host) else options.url
+
+
+def links_lead_to(scope: Scope, options: ServerOptions) -> str:
+    """The address that links to files begin with, for the caller of this request."""
+    return options.links_url or reached_by(scope, options)

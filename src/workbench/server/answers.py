@@ -30,10 +30,11 @@ def refusal(
     """Anything else."""
     code = status_of(error) if status is None else status
     told = rest.ProblemAnswer(error=problem_of(error, request_id))
-    return Response(told.model_dump_json(), code, {**_headers(error, code), **(headers or {})}, media_type=JSON)
+    return Response(told.model_dump_json(), code, {**headers_of(error, code), **(headers or {})}, media_type=JSON)
 
 
-def _headers(error: WorkbenchError, status: int) -> dict[str, str]:
+def headers_of(error: WorkbenchError, status: int) -> dict[str, str]:
+    """What clients are told beside the words."""
     headers = {}
     if isinstance(error, Unauthenticated):
         headers["www-authenticate"] = 'Bearer realm="workbench"'

@@ -16,19 +16,33 @@ from workbench import __version__
 from workbench.errors import InternalError, InvalidRequest, MethodNotAllowed, NotFound, WorkbenchError
 from workbench.server import docs, health
 from workbench.server.answers import refusal
-from workbench.server.background import answer_calls, keep_house
+from workbench.server.background import answer_calls, count_down, keep_house
+from workbench.server.composio import execute as composio_execute
+from workbench.server.composio import mounts as composio_mounts
+from workbench.server.composio import sessions as composio_sessions
+from workbench.server.composio import tools as composio_tools
+from workbench.server.composio.reading import WrongBody
+from workbench.server.composio.routes import Api
 from workbench.server.door import Door, Note
 from workbench.server.files.door import FilesDoor
 from workbench.server.front import Front
 from workbench.server.mcp import McpDoor
 from workbench.server.openapi import document
 from workbench.server.questions import NotJson, refused_parameters
+from workbench.server.refusals import API, api_refusal, told
 from workbench.server.rest import audit, cells, files, keys, sessions, state, users
 from workbench.server.service import ServerOptions, Service
 
 # In the order in which they are tried: what is asked for most is found first.
 _ROUTERS = (cells.router, cells.commands, sessions.router, state.router, files.router, keys.router, users.router,
             audit.router, health.router)  # fmt: skip
+# Of the sessions API; each of them twice, as it has two addresses.
+_APIS: tuple[Api, ...] = (
+    composio_sessions.api,
+    composio_mounts.api,
+    composio_execute.api,
+    composio_tools.api,
+)
 
 
 def make_app(service: Service, options: ServerOptions) -> FastAPI:
@@ -48,12 +62,15 @@ def make_app(service: Service, options: ServerOptions) -> FastAPI:
     for router in _ROUTERS:
         # Not by include_router, which looks twice at every request.
         app.router.routes.extend(router.routes)
+    for api in _APIS:
+        app.router.routes.extend(api.routes)
     app.router.routes.extend(app.state.mcp.routes())
     app.state.files = FilesDoor(door)
     app.router.routes.append(app.state.files.route())
     _add_documents(app, options)
     app.add_exception_handler(WorkbenchError, _refused)
     app.add_exception_handler(NotJson, _not_json)
+    app.add_exception_handler(WrongBody, _wrong_body)
     app.add_exception_handler(RequestValidationError, _bad_parameters)
     app.add_exception_handler(HTTPException, _no_route)
     app.add_middleware(Front, door=door)
@@ -65,10 +82,13 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     door: Door = app.state.door
     door.kept.start(keep_house(door), "caretaker")
     door.kept.start(answer_calls(door), "calls from sandboxes")
+    door.kept.start(count_down(door), "the last seconds")
     try:
         yield
     finally:
         door.stopping.set()
+        # Before anything is cancelled, so that it is not taken for called off by its client.
+        door.leaving.set()
         await app.state.mcp.aclose()
         await app.state.files.aclose()
         await door.kept.aclose()
@@ -96,18 +116,25 @@ def _noted(request: Request, error: WorkbenchError) -> str:
 
 async def _refused(request: Request, problem: Exception) -> Response:
     assert isinstance(problem, WorkbenchError)
-    return refusal(problem, _noted(request, problem))
+    return told(request.scope, problem, _noted(request, problem))
 
 
 async def _not_json(request: Request, problem: Exception) -> Response:
     error = InvalidRequest(str(problem))
+    if request.scope["path"].startswith(API):
+        return api_refusal(error, _noted(request, error))
     return refusal(error, _noted(request, error), status=400)
+
+
+async def _wrong_body(request: Request, problem: Exception) -> Response:
+    assert isinstance(problem, WrongBody)
+    return api_refusal(problem.problem, _noted(request, problem.problem), errors=problem.errors)
 
 
 async def _bad_parameters(request: Request, problem: Exception) -> Response:
     assert isinstance(problem, RequestValidationError)
     error = refused_parameters(problem)
-    return refusal(error, _noted(request, error))
+    return told(request.scope, error, _noted(request, error))
 
 
 async def _no_route(request: Request, problem: Exception) -> Response:
@@ -119,12 +146,12 @@ async def _no_route(request: Request, problem: Exception) -> Response:
         error: WorkbenchError = MethodNotAllowed(
             f"{request.method[:20]} is not for this address, which takes {allowed}; /docs lists all", {"allow": allowed}
         )
-        return refusal(error, _noted(request, error), headers={"allow": allowed})
+        return told(request.scope, error, _noted(request, error), {"allow": allowed})
     if problem.status_code == 404:
         error = NotFound(_no_such_address(request.app, path), {"path": path[:200]})
     else:
         error = InternalError("the server cannot answer this; its log has the request's id")
-    return refusal(error, _noted(request, error))
+    return told(request.scope, error, _noted(request, error))
 
 
 def _routes(app: FastAPI) -> list[Route]:

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from workbench.core.guest_calls import CallDone
 from workbench.errors import WorkbenchError
 from workbench.server.door import Door
+from workbench.server.heartbeat import STOP_GRACE_S
 from workbench.server.sweeping import sweep
 
 _LOOK_EVERY_S = 15.0
@@ -30,6 +31,13 @@ async def keep_house(door: Door) -> None:
         await _round(door, _look, "look")
 
 
+async def count_down(door: Door) -> None:
+    """From when the server is told to leave to when it has no more time for anything."""
+    await door.stopping.wait()
+    await asyncio.sleep(STOP_GRACE_S)
+    door.leaving.set()
+
+
 async def answer_calls(door: Door) -> None:
     """Until it is cancelled: what code in sandboxes asks of the workbench."""
 
@@ -40,7 +48,7 @@ async def answer_calls(door: Door) -> None:
 
     while True:
         try:
-            await door.service.answer_calls(address=door.options.url, tell=tell)
+            await door.service.answer_calls(address=door.options.links_url or door.options.url, tell=tell)
         except Exception as problem:  # noqa: BLE001  (callers wait for the next try)
             door.log.defect("calls", problem)
             await _pause(_AGAIN_S)

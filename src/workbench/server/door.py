@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from workbench.core.workbench import Workbench
 from workbench.model.access import Caller
 from workbench.model.ids import SessionId
+from workbench.server.joining import Joining
 from workbench.server.kept import Kept
 from workbench.server.metrics import Metrics
 from workbench.server.service import ServerOptions, Service
@@ -24,6 +25,9 @@ class Door:
         self.kept = Kept(options.log)
         self.stopping = asyncio.Event()
         """the server is about to leave: streams end, and nothing is waited for much longer"""
+        self.leaving = asyncio.Event()
+        """there is no more time for what still runs; it goes on without the server"""
+        self.joining = Joining(self.kept)
 
 
 @dataclass(slots=True)

@@ -17,14 +17,14 @@ from workbench.server.auth import authenticated
 from workbench.server.door import Door, Note
 from workbench.server.in_flight import InFlight
 from workbench.server.limits import has_body, read_body
-from workbench.server.mcp_refusals import told
+from workbench.server.refusals import API, told
 
 # What a proxy or a client may call a request. Anything else would be foreign words in our log.
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _METHODS = frozenset({"GET", "POST", "PATCH", "PUT", "DELETE", "HEAD", "OPTIONS", "TRACE"})
-# Everything of REST, and of MCP.
-_GUARDED = re.compile(r"/v1/|/mcp(/|$)|/tool_router/")
-_REST = "/v1/"
+# Everything of REST, of the sessions API, and of MCP.
+_GUARDED = re.compile(r"/v1/|/api/|/mcp(/|$)|/tool_router/")
+_REST = ("/v1/", API)
 # Where a link stands for a key, and bodies are as large as files.
 _FILES = "/files/"
 _ASKING = frozenset({"GET", "HEAD", "OPTIONS"})

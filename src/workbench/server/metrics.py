@@ -83,8 +83,12 @@ class Metrics:
         """Code in a sandbox asked for something."""
         self._calls.labels(done.operation, done.outcome).inc()
         self._call_seconds.labels(done.operation).observe(done.seconds)
-        self._tokens.labels("prompt").inc(done.prompt_tokens)
-        self._tokens.labels("completion").inc(done.completion_tokens)
+        self.tokens(done.prompt_tokens, done.completion_tokens)
+
+    def tokens(self, prompt: int, completion: int) -> None:
+        """The model was asked."""
+        self._tokens.labels("prompt").inc(prompt)
+        self._tokens.labels("completion").inc(completion)
 
     def text(self) -> bytes:
         """In the format of the scrapers."""

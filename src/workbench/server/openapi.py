@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from workbench import __version__
+from workbench.server.refusals import API
 from workbench.server.service import ServerOptions
 from workbench.wire import rest
 
@@ -24,6 +26,7 @@ _TAGS = (
     ("commands", "Command lines for bash, beside what the kernel does."),
     ("state", "The kernel's memory: looked at, undone, branched, begun anew; and what was run."),
     ("files", "Files of a session from outside: what code inside sees at /mnt/files."),
+    ("composio", "The sessions API as SDKs for Composio's service ask it; also under /api/v3."),
     ("keys", "Keys of a project, and tokens for one session."),
     ("users", "Whoever sessions are made for."),
     ("audit", "Who did what."),
@@ -40,6 +43,10 @@ _REQUEST_ID = {
         "schema": {"type": "string"},
     }
 }
+_API_SESSION = "/api/v3.1/tool_router/session/{session_id}"
+_REF = "#/components/schemas/"
+# Of answers that FastAPI thinks of by itself, and that we never give.
+_FOREIGN = ("HTTPValidationError", "ValidationError")
 
 
 def document(app: FastAPI, options: ServerOptions) -> dict[str, Any]:
@@ -52,6 +59,7 @@ def document(app: FastAPI, options: ServerOptions) -> dict[str, Any]:
         tags=[{"name": name, "description": words} for name, words in _TAGS],
         servers=[{"url": options.url or "/"}],
     )
+    made = _with_short_names(made)
     made["components"]["securitySchemes"] = _SECURITY
     for path, item in made["paths"].items():
         for method in _METHODS:
@@ -65,11 +73,33 @@ def document(app: FastAPI, options: ServerOptions) -> dict[str, Any]:
     return made
 
 
+def _with_short_names(made: dict[str, Any]) -> dict[str, Any]:
+    """FastAPI names shapes after their modules where two have one name: then those of the sessions API say so."""
+    schemas = made["components"]["schemas"]
+    for name in _FOREIGN:
+        schemas.pop(name, None)
+    text = json.dumps(made)
+    for name in schemas:
+        module, _, short = name.rpartition("__")
+        if module:
+            text = text.replace(f'"{name}"', f'"{_short(module, short)}"')
+            text = text.replace(f'"{_REF}{name}"', f'"{_REF}{_short(module, short)}"')
+    named: dict[str, Any] = json.loads(text)
+    return named
+
+
+def _short(module: str, name: str) -> str:
+    return f"Api{name}" if "__composio" in module else name
+
+
 def _completed(path: str, operation: dict[str, Any]) -> None:
-    if path.startswith("/v1/"):
+    if path.startswith(("/v1/", API)):
         operation["security"] = [{"bearer": []}, {"api_key": []}]
     elif path == "/metrics":
         operation["security"] = [{}, {"bearer": []}, {"api_key": []}]
+    if path.startswith(API):
+        # What FastAPI thinks of by itself: it is a 400 here.
+        operation["responses"].pop("422", None)
     for status, response in operation["responses"].items():
         response.setdefault("headers", {}).update(_REQUEST_ID)
         if status == "401":
@@ -100,6 +130,8 @@ def _add_links(made: dict[str, Any]) -> None:
             names = {"session_id": "$request.path.session_id", "cell_id": "$response.body#/id"}
             _link(made, (kind, "200"), told, names)
             _link(made, (kind, "202"), told, names)
+        elif path.startswith(_API_SESSION):
+            _link(made, ("api_create_session", "201"), told, {"session_id": "$response.body#/session_id"})
         elif path.startswith("/v1/keys/"):
             _link(made, ("create_key", "201"), told, {"key_id": "$response.body#/id"})
 

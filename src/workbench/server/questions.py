@@ -55,16 +55,22 @@ def reader_of(model: type[M]) -> Callable[[bytes], M]:
 
 def _refused(model: type[BaseModel], errors: Sequence[ErrorDetails]) -> InvalidRequest | NotJson:
     if errors[0]["type"] == "json_invalid":
-        where = errors[0].get("ctx", {}).get("error", errors[0]["msg"])
-        return NotJson(f"the body is not JSON: {where}; send an object in UTF-8, with content-type: application/json")
-    told = [_told(model, error) for error in errors[:_TOLD]]
-    field = _place(errors[0])
+        return not_json(errors[0])
+    told = [told_of(model, error) for error in errors[:_TOLD]]
+    field = place_of(errors[0])
     return InvalidRequest(f"{_sentence('; '.join(told))} {_DOCS}", {"field": field} if field else {})
 
 
-def _told(model: type[BaseModel], error: ErrorDetails) -> str:
+def not_json(error: ErrorDetails) -> NotJson:
+    """For what cannot be read at all."""
+    where = error.get("ctx", {}).get("error", error["msg"])
+    return NotJson(f"the body is not JSON: {where}; send an object in UTF-8, with content-type: application/json")
+
+
+def told_of(model: type[BaseModel], error: ErrorDetails) -> str:
+    """One thing that is wrong with a body, in a few words."""
     *above, last = error["loc"] or ("",)
-    name = _place(error)
+    name = place_of(error)
     if error["type"] == "extra_forbidden":
         return _no_such(f"no such field: {name!r}", str(last)[:_MOST_NAME], _fields(model, above))
     if error["type"] == "missing":
@@ -72,7 +78,8 @@ def _told(model: type[BaseModel], error: ErrorDetails) -> str:
     return f"{name}: {error['msg']}" if name else f"the body: {error['msg']}"
 
 
-def _place(error: ErrorDetails) -> str:
+def place_of(error: ErrorDetails) -> str:
+    """Where it is: names with points between them."""
     # Names are the caller's, and may be of any length.
     return ".".join(str(part) for part in error["loc"])[:_MOST_NAME]
 
@@ -133,7 +140,8 @@ def refused_parameters(problem: RequestValidationError) -> InvalidRequest | NotF
     if place == "path" and name in _NAMED:
         # What cannot be a name is nobody's name.
         thing, where = _NAMED[name]
-        return NotFound(f"no such {thing}: names are of a-z, 0-9, _ and -; {where} lists those there are", {})
+        context = {"session": str(first.get("input", ""))[:_MOST_NAME]} if thing == "session" else {}
+        return NotFound(f"no such {thing}: names are of a-z, 0-9, _ and -; {where} lists those there are", context)
     if place == "body":
         return InvalidRequest(f"the body is missing; send JSON; {_DOCS}", {"field": name} if name else {})
     return InvalidRequest(f"{place} parameter {name!r}: {first['msg']}; {_DOCS}", {"parameter": name})

@@ -158,6 +158,7 @@ def _options(settings: Settings, url: str, log: Log) -> ServerOptions:
     return ServerOptions(
         url=url,
         public_url=settings.public_url,
+        links_url=settings.links_url,
         max_body_bytes=settings.max_body_mib * 1024 * 1024,
         cell_limit_max_s=settings.cell_limit_max_s,
         # Behind a proxy everybody comes from this machine.

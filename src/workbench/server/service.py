@@ -9,6 +9,7 @@ from typing import Protocol
 from workbench.core.access import Access
 from workbench.core.caretaker import Caretaker
 from workbench.core.guest_calls import CallDone
+from workbench.core.router.router import Router
 from workbench.core.workbench import Workbench
 from workbench.mcp.families import DEFAULT_FAMILIES, Families
 from workbench.model.ids import ProjectId
@@ -26,6 +27,11 @@ class Service(Protocol):
     @property
     def caretaker(self) -> Caretaker:
         """Who looks after sessions that nobody uses."""
+        ...
+
+    @property
+    def router(self) -> Router:
+        """Tools, and who runs them."""
         ...
 
     async def answer_calls(self, *, address: str, tell: Callable[[CallDone], None]) -> None:
@@ -49,6 +55,8 @@ class ServerOptions:
     """by which others reach it; empty if that is the address they asked"""
     public_url: str = ""
     """by which everybody reaches it, if who runs it said so"""
+    links_url: str = ""
+    """by which links to files lead to it, if that is another"""
     max_body_bytes: int = 8 * 1024 * 1024
     cell_limit_max_s: int = 3600
     """the longest time limit that the host grants, for the document that describes us"""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from workbench.core import requests
 from workbench.model import access, records, session
+from workbench.model.configuration import SandboxSwitches, SessionConfig
 from workbench.model.ids import CellId, SessionId, new_cell_id, new_session_id
 from workbench.model.tier import tier_named
 from workbench.wire import rest
@@ -26,8 +27,10 @@ def create_session(sent: rest.CreateSession) -> requests.CreateSession:
         start_up=sandbox.start_up,
         working_folder=sandbox.working_folder,
         snapshots=sandbox.snapshots,
-        tool_execution=sandbox.enable_tool_execution,
         idle=idle_limits(sandbox.idle),
+        config=SessionConfig(
+            sandbox=SandboxSwitches(enable=sandbox.enable, tool_execution=sandbox.enable_tool_execution)
+        ),
         eager=sent.eager,
     )
 
@@ -82,7 +85,8 @@ def shown_session(told: session.SessionDescription) -> rest.Session:
             start_up=spec.start_up,
             working_folder=spec.working_folder,
             snapshots=spec.snapshots,
-            enable_tool_execution=spec.tool_execution,
+            enable=spec.config.sandbox.enable,
+            enable_tool_execution=spec.config.sandbox.tool_execution,
             idle=rest.Idle(freeze_after_s=spec.idle.freeze_after_s, end_after_s=spec.idle.end_after_s),
         ),
         state=told.state,

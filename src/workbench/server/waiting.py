@@ -1,24 +1,20 @@
-"""Cells that are awaited: a quick end has its true status; for others the headers go out, and white space keeps the
-connection alive until the body. Whoever goes away does not stop anything.
-"""
+"""Cells that are awaited: a quick end has its true status; others are answered as `heartbeat` does."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import time
+import functools
 
 from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
 
 from workbench.core import requests
 from workbench.errors import NotFound, Unauthenticated, WorkbenchError
 from workbench.model.ids import CellId
 from workbench.model.records import CellKind, CellRecord, CellStatus
-from workbench.server.answers import JSON, answer
-from workbench.server.auth import check_still_good
+from workbench.server.answers import answer
 from workbench.server.door import SessionVisit
-from workbench.server.listening import Heard, Listener
+from workbench.server.heartbeat import Ending, Slow, is_quick
 from workbench.server.metrics import outcome_of
 from workbench.server.translate import shown_cell
 from workbench.wire import rest
@@ -26,11 +22,6 @@ from workbench.wire.problems import problem_of
 
 Run = requests.RunCell | requests.RunCommand
 
-# A refusal comes within this; and a client that is told nothing for so long does not mind.
-_GRACE_S = 0.25
-_SPACE_EVERY_S = 5.0
-# When the server is told to leave. What has not ended by then is answered as pending, and goes on in the host.
-_STOP_GRACE_S = 10.0
 # The most that the core waits in one call.
 _WAIT_S = 60.0
 _PAUSE_S, _TRIES = 5.0, 24
@@ -39,9 +30,8 @@ _PAUSE_S, _TRIES = 5.0, 24
 async def awaited(visit: SessionVisit, request: Run) -> Response:
     """The end of it."""
     task = visit.door.kept.start(_performed(visit, request), "cell")
-    await asyncio.wait((task,), timeout=_GRACE_S)
-    if not task.done():
-        return _Awaited(visit, request, task)
+    if not await is_quick(task):
+        return Slow(visit, task, functools.partial(_told, visit, request, task))
     record = task.result()
     visit.note.outcome = outcome_of(record)
     return answer(shown_cell(record))
@@ -59,74 +49,32 @@ async def _performed(visit: SessionVisit, request: Run) -> CellRecord:
     return record
 
 
-class _Awaited(Response):
-    """An answer whose headers go out before it is known."""
+async def _told(visit: SessionVisit, request: Run, task: asyncio.Task[CellRecord], ending: Ending) -> bytes:
+    return (await _known(visit, request, task, ending)).model_dump_json().encode()
 
-    def __init__(self, visit: SessionVisit, request: Run, task: asyncio.Task[CellRecord]) -> None:
-        super().__init__(media_type=JSON)
-        # Its length is not known.
-        del self.headers["content-length"]
-        self._visit = visit
-        self._request = request
-        self._task = task
-        self._shut_out = False
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
-        """As ASGI has it."""
-        await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-        await send({"type": "http.response.body", "body": b" ", "more_body": True})
-        async with Listener(receive, self._visit.door) as listener:
-            if await self._until_known(listener, send):
-                body = (await self._known()).model_dump_json().encode()
-                await send({"type": "http.response.body", "body": body})
-
-    async def _until_known(self, listener: Listener, send: Send) -> bool:
-        """Whether somebody still wants to know."""
-        deadline: float | None = None
-        while True:
-            left_s = _SPACE_EVERY_S if deadline is None else min(_SPACE_EVERY_S, deadline - time.monotonic())
-            heard = await listener.wait(self._task, max(left_s, 0.0), also_when_stopping=deadline is not None)
-            if heard is Heard.STOPPING:
-                deadline = time.monotonic() + _STOP_GRACE_S
-            elif heard is not Heard.SILENCE:
-                return heard is Heard.DONE
-            elif (deadline is not None and time.monotonic() >= deadline) or not await self._still_good():
-                return True
-            else:
-                await send({"type": "http.response.body", "body": b" ", "more_body": True})
-
-    async def _still_good(self) -> bool:
-        try:
-            await check_still_good(self._visit)
-        except Unauthenticated:
-            self._shut_out = True
-        except WorkbenchError:
-            # It is asked again in a moment; until then nothing is told.
-            pass
-        return not self._shut_out
-
-    async def _known(self) -> rest.Cell:
-        """Its end; or, if it failed, or there is no time left for it, what is known."""
-        problem: BaseException | None = None
-        if self._shut_out:
-            # It runs on, and what becomes of it is told to those who have a key.
-            self._visit.note.outcome = Unauthenticated.code
-            return _as_asked(self._request, None)
-        if self._task.done():
-            problem = self._task.exception()
-            if problem is None:
-                self._visit.note.outcome = outcome_of(self._task.result())
-                return shown_cell(self._task.result())
-            if not isinstance(problem, WorkbenchError):
-                raise problem
-        assert problem is None or isinstance(problem, WorkbenchError)
-        self._visit.note.outcome = "pending" if problem is None else problem.code
-        with contextlib.suppress(WorkbenchError):
-            ask = requests.GetCell(session=self._visit.session, cell=self._request.cell)
-            record = await self._visit.workbench.get_cell(ask)
-            if problem is None or record.status is not CellStatus.PENDING:
-                return shown_cell(record)
-        return _as_asked(self._request, problem)
+async def _known(visit: SessionVisit, request: Run, task: asyncio.Task[CellRecord], ending: Ending) -> rest.Cell:
+    """Its end; or, if it failed, or there is no time left for it, what is known."""
+    problem: BaseException | None = None
+    if ending is Ending.SHUT_OUT:
+        # It runs on, and what becomes of it is told to those who have a key.
+        visit.note.outcome = Unauthenticated.code
+        return _as_asked(request, None)
+    if task.done():
+        problem = task.exception()
+        if problem is None:
+            visit.note.outcome = outcome_of(task.result())
+            return shown_cell(task.result())
+        if not isinstance(problem, WorkbenchError):
+            raise problem
+    assert problem is None or isinstance(problem, WorkbenchError)
+    visit.note.outcome = "pending" if problem is None else problem.code
+    with contextlib.suppress(WorkbenchError):
+        ask = requests.GetCell(session=visit.session, cell=request.cell)
+        record = await visit.workbench.get_cell(ask)
+        if problem is None or record.status is not CellStatus.PENDING:
+            return shown_cell(record)
+    return _as_asked(request, problem)
 
 
 def _as_asked(request: Run, problem: WorkbenchError | None) -> rest.Cell:

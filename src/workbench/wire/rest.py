@@ -111,6 +111,10 @@ class Sandbox(Sent):
         description="Where cells start; made if missing, and /home/user if it cannot be used, which is then said.",
     )
     snapshots: bool = Field(default=True, description="Keep its memory between cells: for undo, branches and crashes.")
+    enable: bool = Field(
+        default=True,
+        description="Without, nothing can be run in it here: its files, links and helpers are for a box that you run.",
+    )
     enable_tool_execution: bool = Field(
         default=True, description="Have helpers for tools, the model and the web search ready for its code."
     )
@@ -205,6 +209,14 @@ class CreateToken(Sent):
     lifetime_s: Whole = Field(default=3600, ge=1, le=30 * 24 * 3600)
 
 
+class CreateLocalSandbox(Sent):
+    """A box that you run, for a session whose sandbox is off."""
+
+    expires_in_s: Whole = Field(
+        default=24 * 3600, ge=1, le=30 * 24 * 3600, description="For how long its token is good; a day unless given."
+    )
+
+
 class CreateKey(Sent):
     """A new key of the caller's project."""
 
@@ -254,6 +266,7 @@ class SandboxShown(Answered):
     start_up: str
     working_folder: str
     snapshots: bool
+    enable: bool = True
     enable_tool_execution: bool = True
     idle: Idle
 
@@ -495,6 +508,15 @@ class Token(Answered):
     id: str = Field(description="By which it can be revoked, like a key.")
     token: str
     session_id: str
+    expires_at: str
+
+
+class LocalSandbox(Answered):
+    """What a box that you run needs; its token is shown this once."""
+
+    helper_source: str = Field(description="A Python module, to be written there as composio_helper.py.")
+    env: dict[str, str] = Field(description="Variables for what runs there. The credential is a token of the session.")
+    token_id: str = Field(description="By which the token can be revoked, like a key.")
     expires_at: str
 
 

@@ -13,6 +13,7 @@ import httpx2
 from workbench.contracts.host import OutputPage
 from workbench.core import requests
 from workbench.core.caretaker import Round, Settled
+from workbench.errors import NotFound
 from workbench.model.access import Caller
 from workbench.model.execution import CellResult, Outcome, Piece, PieceKind, Receipt
 from workbench.model.ids import CellId, KeyId, ProjectId, SandboxId, SessionId
@@ -46,6 +47,13 @@ def page(*texts: str, at: int, ended: bool = False, dropped: int = 0) -> OutputP
     return OutputPage(pieces=pieces, next_offset=at, ended=ended, dropped_bytes=dropped)
 
 
+class StandInConfigurations:
+    """Of no session."""
+
+    async def get(self, session: SessionId) -> Any:
+        raise NotFound(f"no session {session!r}")
+
+
 class StandInWorkbench:
     """Each method calls what the test put there."""
 
@@ -58,6 +66,7 @@ class StandInWorkbench:
         self.notebook_parts: Callable[[requests.ExportNotebook], Any] = self._nothing
         self.restart_kernel: Callable[[requests.RestartKernel], Any] = self._nothing
         self.describe_session: Callable[[requests.DescribeSession], Any] = self._nothing
+        self.configurations = StandInConfigurations()
 
     async def _nothing(self, request: object) -> Any:
         raise AssertionError(f"nobody expected {request}")
@@ -99,6 +108,7 @@ class StandInService:
     def __init__(self, caller: Caller | None = None) -> None:
         self.access: Any = StandInAccess(caller or Caller(project=ProjectId("p"), key=KeyId("test")))
         self.caretaker: Any = StandInCaretaker()
+        self.router: Any = None
         self.bench = StandInWorkbench()
         self.checks = {"records": "ok", "host": "ok"}
 

@@ -23,7 +23,7 @@ from workbench.errors import (
 from workbench.model.access import Caller, Scope
 from workbench.model.ids import CellId, KeyId, ProjectId
 from workbench.model.records import CellStatus
-from workbench.server import background, events, past, waiting
+from workbench.server import background, events, heartbeat, past, waiting
 
 CELLS = "/v1/sessions/mine/cells"
 
@@ -190,7 +190,7 @@ async def test_a_stop_ends_streams_at_once() -> None:
 async def test_a_slow_cell_that_fails_after_the_headers_is_told_as_it_was_written_down(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(waiting, "_GRACE_S", 0.01)
+    monkeypatch.setattr(heartbeat, "GRACE_S", 0.01)
 
     async def perform(_: object) -> Any:
         await asyncio.sleep(0.1)
@@ -330,8 +330,8 @@ async def test_a_key_that_is_no_more_good_ends_its_stream(monkeypatch: pytest.Mo
 
 
 async def test_a_key_that_is_no_more_good_is_not_told_how_a_cell_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waiting, "_GRACE_S", 0.01)
-    monkeypatch.setattr(waiting, "_SPACE_EVERY_S", 0.02)
+    monkeypatch.setattr(heartbeat, "GRACE_S", 0.01)
+    monkeypatch.setattr(heartbeat, "_SPACE_EVERY_S", 0.02)
     async with asked() as app, asyncio.timeout(10):
         app.bench.perform, app.bench.get_cell = slowly, giving(record())
         run = asyncio.create_task(app.client.post(CELLS, json={"code": "1"}))

@@ -21,7 +21,7 @@ from workbench.core.mount_requests import FileLink
 from workbench.errors import InvalidRequest, QuotaExceeded, ServerUnavailable, TooLarge
 from workbench.model.ids import ProjectId, SessionId
 from workbench.model.mounts import FilePath, LinkAction, MountFile
-from workbench.server.addresses import reached_by
+from workbench.server.addresses import links_lead_to, reached_by
 from workbench.server.connection import CONNECTION
 from workbench.server.files import bodies, downloads, pace, uploads
 from workbench.server.files.bodies import Body
@@ -375,4 +375,12 @@ def test_a_digest_that_cannot_be_read_is_refused() -> None:
 )
 def test_links_lead_to_where_the_caller_asked(host: str, public: str, address: str) -> None:
     scope = {"type": "http", "scheme": "http", "headers": [(b"host", host.encode())]}
-    assert reached_by(scope, ServerOptions(url="http://127.0.0.1:1", public_url=public)) == address
+    options = ServerOptions(url="http://127.0.0.1:1", public_url=public)
+    assert reached_by(scope, options) == links_lead_to(scope, options) == address
+
+
+def test_links_may_lead_to_another_address_than_everything_else() -> None:
+    scope = {"type": "http", "scheme": "http", "headers": [(b"host", b"127.0.0.1:1")]}
+    options = ServerOptions(public_url="https://a.example", links_url="https://files.example")
+    assert links_lead_to(scope, options) == "https://files.example"
+    assert reached_by(scope, options) == "https://a.example"

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from workbench.core import mount_requests as requests
 from workbench.core.links import address_of
 from workbench.model.mounts import DEFAULT_PAGE, MOST_PAGE, LinkAction
-from workbench.server.addresses import reached_by
+from workbench.server.addresses import links_lead_to
 from workbench.server.answers import answer
 from workbench.server.auth import InSession
 from workbench.server.questions import body_of
@@ -24,7 +24,7 @@ from workbench.wire import rest_files
 router = APIRouter(prefix="/v1/sessions/{session_id}/mounts/{mount_id}", tags=["files"])
 
 # Whatever is base64 is some place in the order of paths.
-_CURSOR = r"^([A-Za-z0-9_-]{4})*([A-Za-z0-9_-]{2,3})?$"
+CURSOR = r"^([A-Za-z0-9_-]{4})*([A-Za-z0-9_-]{2,3})?$"
 MountPath = Annotated[str, Path(description="Which mount; `files` is the one there is.")]
 
 
@@ -65,20 +65,20 @@ async def list_(
     mount_id: MountPath,
     prefix: Annotated[str, Query(description="Only those whose path begins so.")] = "",
     cursor: Annotated[
-        Annotated[str, Field(pattern=_CURSOR)] | SkipJsonSchema[None],
+        Annotated[str, Field(pattern=CURSOR)] | SkipJsonSchema[None],
         Query(description="The `next_cursor` of the page before."),
     ] = None,
     limit: Annotated[int, Query(ge=1, le=MOST_PAGE)] = DEFAULT_PAGE,
 ) -> Response:
     """A page of files, by path. Whatever changes meanwhile: what stays is told once. A page may have fewer."""
     ask = requests.ListFiles(
-        session=visit.session, mount=mount_id, prefix=prefix, after=_after(cursor or ""), limit=limit
+        session=visit.session, mount=mount_id, prefix=prefix, after=after_of(cursor or ""), limit=limit
     )
     found = await visit.workbench.mounts.list(ask)
     return answer(
         rest_files.FilePage(
             items=[rest_files.File.model_validate(one) for one in found.files],
-            next_cursor=None if found.next_after is None else _cursor(found.next_after),
+            next_cursor=None if found.next_after is None else cursor_of(found.next_after),
             skipped=found.skipped,
         )
     )
@@ -108,7 +108,7 @@ async def upload_url(
     )
     async with noted(visit, "file.link_upload", visit.session):
         made = await visit.workbench.mounts.link(ask)
-    url = reached_by(request.scope, visit.door.options) + address_of(made)
+    url = links_lead_to(request.scope, visit.door.options) + address_of(made)
     return answer(rest_files.UploadLink(url=url, path=made.link.path, expires_at=made.expires_at))
 
 
@@ -133,7 +133,7 @@ async def download_url(
         made = await visit.workbench.mounts.link(ask)
     file = made.file
     assert file is not None
-    url = reached_by(request.scope, visit.door.options) + address_of(made)
+    url = links_lead_to(request.scope, visit.door.options) + address_of(made)
     return answer(
         rest_files.DownloadLink(
             url=url, path=file.path, expires_at=made.expires_at, size=file.size, version=file.version
@@ -201,9 +201,11 @@ async def delete(
     return answer(rest_files.DeletedFiles(path=gone.path, files=gone.files))
 
 
-def _cursor(after: str) -> str:
+def cursor_of(after: str) -> str:
+    """Where the next page begins, as `CURSOR` has it."""
     return base64.urlsafe_b64encode(after.encode()).rstrip(b"=").decode()
 
 
-def _after(cursor: str) -> str:
+def after_of(cursor: str) -> str:
+    """Back again, of one that has been compared with `CURSOR`."""
     return base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode("utf-8", "replace")

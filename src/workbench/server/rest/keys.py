@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path
+from fastapi import APIRouter, Path, Request
 from starlette.responses import Response
 
 from workbench.core import requests
+from workbench.local_sandbox import helper_source, variables
 from workbench.model.ids import KeyId
+from workbench.server.addresses import reached_by
 from workbench.server.answers import answer
 from workbench.server.auth import Administering, Anyone, OwningSession
 from workbench.server.questions import body_of
@@ -97,3 +99,33 @@ async def create_token(
     """A token that is good for this session only, and for a while. It is shown this once."""
     request = requests.CreateToken(by=visit.caller, session=visit.session, lifetime_s=sent.lifetime_s)
     return answer(shown_token(await visit.door.service.access.create_token(request)), 201)
+
+
+@router.post(
+    "/sessions/{session_id}/local-sandbox",
+    operation_id="create_local_sandbox",
+    summary="Run it in a box of your own",
+    status_code=201,
+    response_model=rest.LocalSandbox,
+    responses=problems(*BODY, 404, 409),
+)
+async def create_local_sandbox(
+    request: Request,
+    visit: OwningSession,
+    sent: Annotated[rest.CreateLocalSandbox, body_of(rest.CreateLocalSandbox)] = rest.CreateLocalSandbox(),  # noqa: B008
+) -> Response:
+    """The helpers and a token for a box that you run, for a session whose sandbox is off. The token can do what this
+    session can, is shown this once, and ends by itself, or when it is revoked.
+    """
+    wanted = requests.CreateLocalSandbox(by=visit.caller, session=visit.session, lifetime_s=sent.expires_in_s)
+    made = await visit.door.service.access.create_local_sandbox(wanted)
+    env = variables(
+        address=reached_by(request.scope, visit.door.options),
+        session=visit.session,
+        mount=made.mount,
+        token=made.token.presented,
+    )
+    key = made.token.key
+    return answer(
+        rest.LocalSandbox(helper_source=helper_source(), env=env, token_id=key.id, expires_at=key.expires_at), 201
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 from fastapi import APIRouter, Query
@@ -27,19 +27,30 @@ from workbench.wire import rest
 router = APIRouter(prefix="/v1", tags=["sessions"])
 
 
+@dataclass(slots=True)
+class Entry:
+    """What is to be written down beside who did what; filled in meanwhile."""
+
+    outcome: str = "ok"
+    """if nothing is raised"""
+    detail: str = ""
+
+
 @contextlib.asynccontextmanager
-async def noted(visit: Visit, action: str, session: SessionId | None = None, user: str = "") -> AsyncIterator[None]:
+async def noted(visit: Visit, action: str, session: SessionId | None = None, user: str = "") -> AsyncIterator[Entry]:
     """Write down who did it, and how it went."""
-    outcome = InternalError.code
+    outcome, entry = InternalError.code, Entry()
     try:
-        yield
-        outcome = "ok"
+        yield entry
+        outcome = entry.outcome
     except WorkbenchError as problem:
         outcome = problem.code
         raise
     finally:
         try:
-            await visit.door.service.access.note(visit.caller, action, session=session, user=user, outcome=outcome)
+            await visit.door.service.access.note(
+                visit.caller, action, session=session, user=user, outcome=outcome, detail=entry.detail
+            )
         except WorkbenchError as problem:
             # It was done, or refused, whether that could be written down or not: the log has to remember it.
             visit.door.log.event("error", "audit.lost", request_id=visit.note.request_id, outcome=problem.code)

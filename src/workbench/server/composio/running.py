@@ -1,0 +1,103 @@
+"""Calls of tools that are awaited: one that is sent twice is made once, and one that takes long shows signs of life."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import re
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from pydantic import BaseModel
+from starlette.responses import Response
+
+from workbench.core.router.meta import SANDBOX_TOOLS
+from workbench.core.router.router import Execute
+from workbench.errors import InternalError, ServerUnavailable, Unauthenticated, WorkbenchError
+from workbench.model.toolkit import Tool, ToolResult
+from workbench.server.answers import JSON
+from workbench.server.composio.sandbox_tools import SandboxTools
+from workbench.server.door import Visit
+from workbench.server.heartbeat import Ending, Slow, is_quick
+from workbench.server.rest.sessions import noted
+from workbench.wire import composio_custom as custom
+
+Shown = Callable[[ToolResult], BaseModel]
+_FAILED = "failed"
+_CUSTOM = "custom"
+# Anything else is no name, and would be foreign words in the audit.
+_SLUG = re.compile(r"[A-Z0-9_]{1,100}")
+
+
+async def answered(
+    visit: Visit, mark: str, work: Callable[[], Coroutine[Any, Any, ToolResult]], shown: Shown
+) -> Response:
+    """What it came to. What is refused within a moment has its own status; later, it is a result that failed."""
+    task = visit.door.joining.start(mark, work, "tool")
+    if not await is_quick(task):
+        return Slow(visit, task, functools.partial(_told, visit, task, shown))
+    result = task.result()
+    visit.note.outcome = _FAILED if result.error else "ok"
+    return Response(shown(result).model_dump_json(), media_type=JSON)
+
+
+async def _told(visit: Visit, task: asyncio.Task[ToolResult], shown: Shown, ending: Ending) -> bytes:
+    result = _known(visit, task, ending)
+    return shown(result).model_dump_json().encode()
+
+
+def _known(visit: Visit, task: asyncio.Task[ToolResult], ending: Ending) -> ToolResult:
+    if ending is Ending.SHUT_OUT:
+        visit.note.outcome = Unauthenticated.code
+        return _only("the key was revoked meanwhile, or has expired. The call goes on; ask with another key")
+    if ending is Ending.OUT_OF_TIME or task.cancelled():
+        visit.note.outcome = ServerUnavailable.code
+        return _only("the server stops before this has ended. It may go on without it: look before you ask again")
+    problem = task.exception()
+    if problem is None:
+        visit.note.outcome = _FAILED if task.result().error else "ok"
+        return task.result()
+    if isinstance(problem, WorkbenchError):
+        visit.note.outcome = problem.code
+        return _only(f"not run: {problem.message}")
+    # Not an answer that breaks off: its client would send the call again.
+    visit.note.outcome = InternalError.code
+    return _only(f"the server has a defect here; tell who runs it the request id {visit.note.request_id}")
+
+
+def _only(error: str) -> ToolResult:
+    return ToolResult(data={}, error=error)
+
+
+async def executed(visit: Visit, request: Execute) -> ToolResult:
+    """Run it, and write it down; cells have a history of their own."""
+    router, sandbox = visit.door.service.router, SandboxTools(visit)
+    if request.slug in SANDBOX_TOOLS:
+        return await router.execute(request, sandbox)
+    spec = request.session.spec
+    async with noted(visit, "tool.execute", spec.id, spec.user) as entry:
+        entry.detail = request.slug if _SLUG.fullmatch(request.slug) else "no name of a tool"
+        result = await router.execute(request, sandbox)
+        entry.outcome = _FAILED if result.error else "ok"
+    visit.door.metrics.tokens(result.prompt_tokens, result.completion_tokens)
+    return result
+
+
+def own_tools(sent: custom.CustomTools | None) -> tuple[Tool, ...]:
+    """Those that came with a request, as the router knows tools."""
+    if sent is None:
+        return ()
+    alone = [(one, one.extends_toolkit or _CUSTOM) for one in custom.named_tools(sent)]
+    together = [(one, kit.slug) for kit in custom.named_toolkits(sent) for one in kit.tools]
+    return tuple(
+        Tool(
+            slug=one.slug,
+            name=one.name,
+            description=one.description,
+            toolkit=toolkit.lower(),
+            input_schema=one.input_schema,
+            output_schema=one.output_schema or {"type": "object", "properties": {}},
+            no_auth=True,
+        )
+        for one, toolkit in (*alone, *together)
+    )
