@@ -13,7 +13,7 @@ from workbench.client._sending import AsyncSender
 from workbench.client.aio_files import AsyncExperimental, AsyncFiles
 from workbench.client.cells import AsyncCell, AsyncStream
 from workbench.client.session import HOME, OnOutput, write_notebook
-from workbench.client.values import UNCHANGED, Result, Unchanged
+from workbench.client.values import UNCHANGED, LocalWorkbenchSession, Result, Unchanged
 from workbench.model.execution import DEFAULT_LIMIT_S
 from workbench.model.records import CellKind
 from workbench.wire import rest
@@ -227,6 +227,10 @@ class AsyncSession:
     async def token(self, lifetime_s: int = 3600) -> rest.Token:
         """As `Session.token`."""
         return await self._sender.send(_requests.create_token(self.id, lifetime_s))
+
+    async def local_sandbox(self, *, expires_in_s: int = 24 * 3600) -> LocalWorkbenchSession:
+        """As `Session.local_sandbox`."""
+        return await self._sender.send(_requests.create_local_sandbox(self.id, expires_in_s))
 
     async def describe(self) -> rest.Session:
         """As `Session.describe`."""

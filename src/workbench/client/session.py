@@ -11,7 +11,7 @@ from workbench.client._requests import Request, Said
 from workbench.client._sending import Sender
 from workbench.client.cells import Cell, Stream
 from workbench.client.files import Experimental, Files
-from workbench.client.values import UNCHANGED, Result, Unchanged
+from workbench.client.values import UNCHANGED, LocalWorkbenchSession, Result, Unchanged
 from workbench.model.execution import DEFAULT_LIMIT_S
 from workbench.model.records import CellKind
 from workbench.wire import rest
@@ -243,6 +243,14 @@ class Session:
     def token(self, lifetime_s: int = 3600) -> rest.Token:
         """A key for this session only, to hand to whoever should reach nothing else."""
         return self._sender.send(_requests.create_token(self.id, lifetime_s))
+
+    def local_sandbox(self, *, expires_in_s: int = 24 * 3600) -> LocalWorkbenchSession:
+        """What a box of your own needs to be the place of this session, whose sandbox is off; good for a day.
+
+        Raises:
+            Conflict: its sandbox is on.
+        """
+        return self._sender.send(_requests.create_local_sandbox(self.id, expires_in_s))
 
     def describe(self) -> rest.Session:
         """How it is; changes nothing and starts nothing."""

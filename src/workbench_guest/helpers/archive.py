@@ -35,6 +35,8 @@ class Contents:
         self.members: list[tuple[str, str]] = []
         self.skipped: list[str] = []
         """what was left out, with the reason"""
+        self.name = f"{os.path.basename(paths[0])}.zip" if len(paths) == 1 and paths[0] != "/" else "files.zip"
+        """of the archive"""
         taken: set[str] = set()
         for path in _once(paths):
             name = _free(os.path.basename(path) or "files", taken)
@@ -43,6 +45,12 @@ class Contents:
                 self._add_folder(path, name)
             else:
                 self.members.append((path, name))
+
+    @property
+    def note(self) -> str:
+        """What is said of it, to follow its name."""
+        left_out = f"; left out: {told(self.skipped)}" if self.skipped else ""
+        return f" ({len(self.members):,} files{left_out})"
 
     def _add_folder(self, top: str, name: str) -> None:
         before, skipped_before = len(self.members), len(self.skipped)

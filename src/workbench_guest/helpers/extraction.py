@@ -12,15 +12,14 @@ from typing import Any
 
 import workbench_guest
 from workbench_guest.helpers.arguments import json_problem
-from workbench_guest.helpers.mount import as_text, file_problem, located
-from workbench_guest.helpers.shapes import say
+from workbench_guest.helpers.paths import as_text, file_problem, located
+from workbench_guest.helpers.shapes import say_beginning
 
 MODULE = "workbench_guest.extract"
 # Within the time of a cell, so that there is an error to read instead of a cell that was ended.
 EXTRACT_TIMEOUT_S = 170.0
 # What was killed is gone at once, unless it is stuck in the kernel.
 _END_TIMEOUT_S = 5.0
-PREVIEW_CHARACTERS = 500
 _LAST_WORDS = 300
 OUT_OF_MEMORY = "ran out of memory: choose a larger tier or split the file"
 
@@ -58,8 +57,7 @@ def extract(path: Any, show_preview: bool, timeout_s: float) -> tuple[str, str]:
     if error:
         return "", f"{text}: {error}"
     if show_preview:
-        more = "…" if len(found) > PREVIEW_CHARACTERS else ""
-        say(f"{found[:PREVIEW_CHARACTERS]}{more}\n[{len(found):,} characters in all]")
+        say_beginning(found)
     return found, ""
 
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from workbench_guest.helpers import calling
+from workbench_guest.helpers.calling import Answer, ask
 
 RATE_LIMITED = "rate_limited"
 DEFAULTS = {"max_retries": 3, "delay_ms": 2000}
@@ -33,20 +33,20 @@ def checked(retry_params: Any) -> tuple[dict[str, int], str]:
     return wanted, ""
 
 
-def ask(
+def ask_patiently(
     operation: str,
     arguments: dict[str, Any],
     retry: dict[str, int] | None = None,
-    is_refusal: Callable[[calling.Answer], bool] | None = None,
-) -> calling.Answer:
-    """As `calling.ask`, again after a while as long as the answer says that it was too often.
+    is_refusal: Callable[[Answer], bool] | None = None,
+) -> Answer:
+    """As `ask`, again after a while as long as the answer says that it was too often.
 
     `is_refusal` tells of answers that mean the same without its code.
     """
     wanted = retry or DEFAULTS
     attempt = 0
     while True:
-        answer = calling.ask(operation, arguments)
+        answer = ask(operation, arguments)
         refused = answer[2] == RATE_LIMITED or (is_refusal is not None and is_refusal(answer))
         if not refused or attempt >= wanted["max_retries"]:
             return answer

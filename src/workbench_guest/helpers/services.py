@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from workbench_guest.helpers import retrying
 from workbench_guest.helpers.arguments import text_problem
+from workbench_guest.helpers.retrying import ask_patiently
 
 MOST_QUERY_CHARACTERS = 200_000
 EFFORTS = ("low", "medium", "high")
@@ -31,7 +31,7 @@ def invoke_llm(query: str, reasoning_effort: str | None = None) -> tuple[str, st
         problem = f"reasoning_effort has to be one of {', '.join(EFFORTS)}, or None, not {reasoning_effort!r}"
     if problem:
         return "", problem
-    return _text(retrying.ask("invoke_llm", {"query": query, "reasoning_effort": reasoning_effort}))
+    return _text(ask_patiently("invoke_llm", {"query": query, "reasoning_effort": reasoning_effort}))
 
 
 def web_search(query: str) -> tuple[str, str]:
@@ -48,7 +48,7 @@ def web_search(query: str) -> tuple[str, str]:
     problem = _query_problem(query)
     if problem:
         return "", problem
-    return _text(retrying.ask("web_search", {"query": query}))
+    return _text(ask_patiently("web_search", {"query": query}))
 
 
 def _query_problem(query: Any) -> str:

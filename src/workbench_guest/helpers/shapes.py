@@ -10,6 +10,7 @@ DEEPEST = 8
 MOST_KEYS = 60
 MOST_LINES = 400
 _MOST_KEY = 80
+PREVIEW_CHARACTERS = 500
 
 
 def print_json_structure(value: Any) -> None:
@@ -38,6 +39,12 @@ def say(text: str) -> None:
     """Print it. Nobody who cannot be told loses a result over it: a closed stream is no error of the call."""
     with contextlib.suppress(OSError, ValueError):
         print(text)  # noqa: T201  to show it in the cell is what it is for
+
+
+def say_beginning(text: str) -> None:
+    """Print how a long text begins, and how much there is of it."""
+    more = "…" if len(text) > PREVIEW_CHARACTERS else ""
+    say(f"{text[:PREVIEW_CHARACTERS]}{more}\n[{len(text):,} characters in all]")
 
 
 def shape(value: Any) -> str:

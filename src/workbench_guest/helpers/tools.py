@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from workbench_guest.helpers import calling, retrying, shapes
 from workbench_guest.helpers.arguments import json_problem, table_problem, text_problem
+from workbench_guest.helpers.calling import Answer
+from workbench_guest.helpers.retrying import ask_patiently, checked
+from workbench_guest.helpers.shapes import say, shape
 
 _REFUSALS = ("rate limit", "ratelimit", "too many requests", "quota exceeded", "resource exhausted")
 _WITH_BODY, _WITHOUT_BODY = ("POST", "PUT", "PATCH"), ("GET", "DELETE")
@@ -45,16 +47,16 @@ def run_composio_tool(
     problem = text_problem("tool_slug", tool_slug) or table_problem("arguments", given)
     if not problem and account is not None:
         problem = text_problem("account", account)
-    retry, wrong = retrying.checked(retry_params)
+    retry, wrong = checked(retry_params)
     if problem or wrong:
         return None, problem or wrong
     request = {"tool_slug": tool_slug.strip().upper(), "arguments": given, "account": account}
-    result, error, _ = retrying.ask("run_tool", request, retry, _is_refusal)
+    result, error, _ = ask_patiently("run_tool", request, retry, _is_refusal)
     error = error or _error_in(result)
     if result is not None and not isinstance(result, dict):
         return None, error or f"the tool's answer is a {type(result).__name__} and not an object"
     if print_schema_for_tool and not error:
-        shapes.say(f"{request['tool_slug']} answered:\n{shapes.shape(result)}")
+        say(f"{request['tool_slug']} answered:\n{shape(result)}")
     return result, error
 
 
@@ -64,7 +66,7 @@ def _error_in(result: Any) -> str:
     return str(error) if error else ""
 
 
-def _is_refusal(answer: calling.Answer) -> bool:
+def _is_refusal(answer: Answer) -> bool:
     result, error, _ = answer
     # A call without an answer was not refused, whatever is said of it.
     said = (error if result is not None else "") + _error_in(result)
@@ -108,7 +110,7 @@ def proxy_execute(
         "body": body,
         "headers": headers or {},
     }
-    result, error, _ = retrying.ask("proxy", request)
+    result, error, _ = ask_patiently("proxy", request)
     return result, error
 
 

@@ -8,12 +8,11 @@ import os
 from collections.abc import Callable, Iterator
 from typing import IO, Any
 
-from workbench_guest.helpers import retrying
-from workbench_guest.helpers.mount import MOUNT, as_text, file_problem, inside_mount, located, missing, mount_folder
+from workbench_guest.helpers.paths import MOUNT, inside_mount, mount_folder
+from workbench_guest.helpers.retrying import ask_patiently
+from workbench_guest.helpers.uploadable import UNFINISHED, checked_paths
 
 UPLOADS = "uploads"
-# What is not whole yet is called so, and never packed.
-UNFINISHED = ".uploading-"
 # Names that are tried before giving up: with one program that takes them all.
 _MOST_TRIES = 10_000
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -38,7 +37,7 @@ def upload_local_file(*file_paths: str | os.PathLike[str]) -> tuple[dict[str, An
         `(result, error)`. On success `{"s3_url", "uploaded_file", "type", "id", "s3key", "message"}` and `""`, where
         `uploaded_file` is where it lies now; else `{}` and what went wrong. Never raises for a failed call.
     """
-    paths, problem = _checked(file_paths)
+    paths, problem = checked_paths(file_paths)
     if problem:
         return {}, problem
     try:
@@ -52,37 +51,15 @@ def upload_local_file(*file_paths: str | os.PathLike[str]) -> tuple[dict[str, An
         return {}, _explained(failure)
 
 
-def _checked(given: tuple[Any, ...]) -> tuple[list[str], str]:
-    if not given:
-        return [], "nothing to upload: give the path of a file, or several"
-    paths = []
-    for number, one in enumerate(given, 1):
-        name = "file_paths" if len(given) == 1 else f"file_paths ({number} of {len(given)})"
-        if isinstance(one, (list, tuple, set)):
-            return [], f"{name} is a {type(one).__name__}: give paths one by one, as in upload_local_file(*paths)"
-        text, problem = as_text(name, one)
-        if problem:
-            return [], problem
-        path = located(text)
-        if not os.path.exists(path):
-            return [], missing(path, text)
-        if not os.path.isdir(path) and (problem := file_problem(name, path, text)):
-            return [], problem
-        paths.append(path)
-    return paths, ""
-
-
 def _uploaded_archive(paths: list[str]) -> tuple[dict[str, Any], str]:
-    from workbench_guest.helpers import archive  # here, as it loads a library that most sessions never use
+    # Here, as it loads a library that most sessions never use.
+    from workbench_guest.helpers.archive import Contents, NothingToPack, write
 
     try:
-        contents = archive.Contents(paths, UNFINISHED)
-    except archive.NothingToPack as problem:
+        contents = Contents(paths, UNFINISHED)
+    except NothingToPack as problem:
         return {}, str(problem)
-    name = f"{os.path.basename(paths[0])}.zip" if len(paths) == 1 and paths[0] != "/" else "files.zip"
-    note = f"; left out: {archive.told(contents.skipped)}" if contents.skipped else ""
-    note = f" ({len(contents.members):,} files{note})"
-    return _uploaded(name, lambda target: archive.write(contents, target), note)
+    return _uploaded(contents.name, lambda target: write(contents, target), contents.note)
 
 
 def _copy(path: str, target: IO[bytes]) -> None:
@@ -180,7 +157,7 @@ def _linked(below: str, note: str) -> tuple[dict[str, Any], str]:
 
     if problem := json_problem("the name of the file", below):
         return {}, f"{problem}; rename it"
-    link, error, _ = retrying.ask("file_link", {"path": below})
+    link, error, _ = ask_patiently("file_link", {"path": below})
     if error:
         return {}, error
     if not isinstance(link, dict) or not link.get("url"):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.unit.workbench_guest.helpers.answering import Answering, Behaviour, answering
 
-from workbench_guest.helpers import calling, mount, retrying
+from workbench_guest.helpers import calling, paths, retrying
 
 Serve = Callable[[Behaviour], Answering]
 
@@ -40,6 +40,6 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder, home = tmp_path / "files", tmp_path / "home"
     folder.mkdir()
     home.mkdir()
-    monkeypatch.setenv(mount.MOUNT_VARIABLE, str(folder))
+    monkeypatch.setenv(paths.MOUNT_VARIABLE, str(folder))
     monkeypatch.chdir(home)
     return folder

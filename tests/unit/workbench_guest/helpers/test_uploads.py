@@ -17,7 +17,8 @@ import pytest
 from tests.unit.workbench_guest.helpers.answering import Behaviour, answer, says
 from tests.unit.workbench_guest.helpers.conftest import Serve
 
-from workbench_guest.helpers import archive, upload_local_file, uploads
+from workbench_guest.helpers import archive, upload_local_file
+from workbench_guest.helpers.uploadable import UNFINISHED
 
 RESULT = {"s3_url", "uploaded_file", "type", "id", "s3key", "message"}
 
@@ -174,7 +175,7 @@ def test_the_mount_itself_can_be_packed_without_what_is_being_packed(serve: Serv
     serve(linking)
     (files / "x").write_text("x")
     (files / "uploads").mkdir()
-    (files / f"uploads/{uploads.UNFINISHED}other").write_text("half")
+    (files / f"uploads/{UNFINISHED}other").write_text("half")
     assert set(zipped(upload_local_file(files)[0])) == {"files/x"}
 
 
@@ -326,5 +327,5 @@ def test_nobody_sees_half_a_file(serve: Serve, files: Path, home: Path, monkeypa
     thread = threading.Thread(target=upload_local_file, args=("a",))
     thread.start()
     thread.join()
-    assert [name.startswith(uploads.UNFINISHED) for names in seen for name in names] == [True]
+    assert [name.startswith(UNFINISHED) for names in seen for name in names] == [True]
     assert left_in(files) == ["uploads", "uploads/a"]
