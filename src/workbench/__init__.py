@@ -13,8 +13,12 @@ if _typing.TYPE_CHECKING:
         AsyncStream,
         AsyncWorkbench,
         Cell,
+        Composio,
+        ComposioSession,
+        CustomTool,
         IdleOptions,
         ListedFile,
+        LocalWorkbenchSession,
         Outcome,
         OutcomeError,
         RemoteFile,
@@ -23,6 +27,7 @@ if _typing.TYPE_CHECKING:
         Session,
         Stream,
         Workbench,
+        create_local_workbench_session,
     )
     from workbench.errors import WorkbenchError
 
@@ -35,8 +40,12 @@ __all__ = [
     "AsyncStream",
     "AsyncWorkbench",
     "Cell",
+    "Composio",
+    "ComposioSession",
+    "CustomTool",
     "IdleOptions",
     "ListedFile",
+    "LocalWorkbenchSession",
     "Outcome",
     "OutcomeError",
     "RemoteFile",
@@ -47,6 +56,7 @@ __all__ = [
     "Workbench",
     "WorkbenchError",
     "__version__",
+    "create_local_workbench_session",
 ]
 
 

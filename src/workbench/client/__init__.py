@@ -4,7 +4,9 @@ from workbench.client.aio import AsyncKeys, AsyncWorkbench
 from workbench.client.aio_files import AsyncFiles, AsyncRemoteFile
 from workbench.client.aio_session import AsyncSession
 from workbench.client.cells import AsyncCell, AsyncStream, Cell, Stream
+from workbench.client.composio import Composio, ComposioSession, CustomTool
 from workbench.client.files import Files, RemoteFile
+from workbench.client.local_workbench import create_local_workbench_session
 from workbench.client.session import Session
 from workbench.client.sync import Keys, Workbench
 from workbench.client.values import (
@@ -13,6 +15,7 @@ from workbench.client.values import (
     FilePage,
     IdleOptions,
     ListedFile,
+    LocalWorkbenchSession,
     MountUsage,
     OutcomeError,
     Result,
@@ -30,12 +33,16 @@ __all__ = [
     "AsyncStream",
     "AsyncWorkbench",
     "Cell",
+    "Composio",
+    "ComposioSession",
+    "CustomTool",
     "DeletedFiles",
     "FilePage",
     "Files",
     "IdleOptions",
     "Keys",
     "ListedFile",
+    "LocalWorkbenchSession",
     "MountUsage",
     "Outcome",
     "OutcomeError",
@@ -45,4 +52,5 @@ __all__ = [
     "Session",
     "Stream",
     "Workbench",
+    "create_local_workbench_session",
 ]

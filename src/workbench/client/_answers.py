@@ -8,6 +8,7 @@ from typing import TypeVar
 import httpx2
 from pydantic import ValidationError
 
+from workbench.client import _envelopes
 from workbench.client._requests import Request
 from workbench.errors import ServerUnavailable, WorkbenchError, from_wire
 from workbench.model.records import CellStatus
@@ -29,6 +30,12 @@ def is_away(status: int, body: bytes) -> bool:
         return False
     problem = _problem(body)
     return problem is None or problem.code == ServerUnavailable.code
+
+
+def why_away(status: int, body: bytes) -> str:
+    """What is known of it: the server's own words, if it was the server."""
+    problem = _problem(body)
+    return f"status {status}" + (f": {problem.message}" if problem else "")
 
 
 def is_busy(status: int, body: bytes) -> bool:
@@ -92,7 +99,7 @@ def _problem(body: bytes) -> rest.Problem | None:
     try:
         return rest.ProblemAnswer.model_validate_json(body).error
     except ValidationError:
-        return None
+        return _envelopes.problem_in(body)
 
 
 def _not_ours(server: str, status: int, body: bytes) -> ServerUnavailable:

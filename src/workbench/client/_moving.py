@@ -8,12 +8,14 @@ from typing import TypeVar
 
 import httpx2
 
+from workbench.client import _file_requests
 from workbench.client._requests import Request
 from workbench.client._retries import Attempts
 from workbench.client._sending import AsyncSender, Sender
 from workbench.client._transfers import Call, Exchange, Pause, Steps
 from workbench.errors import WorkbenchError
 from workbench.threads import to_its_end
+from workbench.wire import rest_files as rest
 
 T = TypeVar("T")
 Step = Call | Exchange | Pause
@@ -23,14 +25,26 @@ class MountOf:
     """A mount of a session, as transfers know it."""
 
     def __init__(self, sender: Sender | AsyncSender, session: str, mount: str) -> None:
-        self.session = session
-        self.mount = mount
+        self._session = session
+        self._mount = mount
         self.server = sender.target.url
         self._sender = sender
 
     def attempts(self, request: Request[object]) -> Attempts:
         """As for what is asked of the server."""
         return self._sender.attempts(request)
+
+    def upload_link(self, path: str, size: int | None) -> Request[rest.UploadLink]:
+        """By our own REST."""
+        return _file_requests.upload_link(self._session, self._mount, path, size)
+
+    def download_link(self, path: str) -> Request[rest.DownloadLink]:
+        """By our own REST."""
+        return _file_requests.download_link(self._session, self._mount, path)
+
+    def fetched(self, url: str, path: str) -> Request[rest.File]:
+        """By our own REST."""
+        return _file_requests.fetch_file(self._session, self._mount, url, path)
 
 
 class _Ended(Exception):

@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from pydantic import BaseModel, ValidationError
 
-from workbench.client.values import UNCHANGED, SandboxOptions, Unchanged
+from workbench.client.values import UNCHANGED, LocalWorkbenchSession, SandboxOptions, Unchanged
 from workbench.errors import InvalidRequest
 from workbench.model.execution import DEFAULT_LIMIT_S
 from workbench.model.records import CellKind
@@ -275,6 +275,19 @@ def create_token(session: str, lifetime_s: int) -> Request[rest.Token]:
     return Request(method="POST", path=f"{_session(session)}/tokens", body=body, parse=rest.Token.model_validate)
 
 
+def create_local_sandbox(session: str, expires_in_s: int) -> Request[LocalWorkbenchSession]:
+    """For a box that the caller runs."""
+    body = json_of(rest.CreateLocalSandbox, {"expires_in_s": expires_in_s})
+    return Request(method="POST", path=f"{_session(session)}/local-sandbox", body=body, parse=_local_session)
+
+
+def _local_session(answer: Any) -> LocalWorkbenchSession:
+    told = rest.LocalSandbox.model_validate(answer)
+    return LocalWorkbenchSession(
+        helper_source=told.helper_source, env=told.env, token_id=told.token_id, expires_at=told.expires_at
+    )
+
+
 def create_key(label: str, scopes: Iterable[str], lifetime_s: int | None) -> Request[rest.NewKey]:
     """Of the caller's project."""
     asked = {"label": label, "scopes": list(scopes), "lifetime_s": lifetime_s}
@@ -355,13 +368,18 @@ def _header(name: str, value: str) -> str:
 
 def _options(where: str, given: Mapping[str, Any]) -> dict[str, object]:
     """The options with every name checked here, where a near miss can be named."""
-    _check_names(where, given, rest.Sandbox)
+    check_names(where, given, rest.Sandbox)
     if isinstance(idle := given.get("idle"), Mapping):
-        _check_names(f"{where}['idle']", idle, rest.Idle)
+        check_names(f"{where}['idle']", idle, rest.Idle)
     return dict(given)
 
 
-def _check_names(where: str, given: Mapping[str, Any], model: type[BaseModel]) -> None:
+def check_names(where: str, given: Mapping[str, Any], model: type[BaseModel]) -> None:
+    """Every name is one of the model's.
+
+    Raises:
+        InvalidRequest: one is not; the message has the one that was meant, most likely.
+    """
     for name in given:
         if name not in model.model_fields:
             near = difflib.get_close_matches(str(name), model.model_fields, n=1, cutoff=0.5)

@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from typing import NoReturn, TypeVar
 
 import httpx2
@@ -30,6 +31,17 @@ _LIMITS = httpx2.Limits(max_connections=None, max_keepalive_connections=100, kee
 _LARGEST_EVENT = 256 * 1024 * 1024
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variables:
+    """Where values are looked for that were not given; the first that is set is taken."""
+
+    url: tuple[str, ...]
+    key: tuple[str, ...]
+
+
+OURS = Variables(url=(URL_VARIABLE,), key=(KEY_VARIABLE,))
+
+
 class Target:
     """Where requests go, and with what key."""
 
@@ -40,6 +52,7 @@ class Target:
         *,
         timeout_s: float = DEFAULT_TIMEOUT_S,
         retry_for_s: float = DEFAULT_RETRY_FOR_S,
+        variables: Variables = OURS,
     ) -> None:
         """Given values first, then the environment's.
 
@@ -47,8 +60,8 @@ class Target:
             InvalidRequest: an address or a time that cannot be used.
             Unauthenticated: there is no key, or one that cannot be sent.
         """
-        self.url = _checked_url(base_url or os.environ.get(URL_VARIABLE) or DEFAULT_URL)
-        self.key = _checked_key(api_key or os.environ.get(KEY_VARIABLE) or "", self.url)
+        self.url = _checked_url(base_url or _from_environment(variables.url) or DEFAULT_URL)
+        self.key = _checked_key(api_key or _from_environment(variables.key), self.url, variables)
         if not timeout_s > 0 or not retry_for_s >= 0:
             raise InvalidRequest(f"timeout_s must be above 0 and retry_for_s at least 0: {timeout_s}, {retry_for_s}")
         self.timeout_s = timeout_s
@@ -112,7 +125,7 @@ class Sender:
                 time.sleep(attempts.pause_s(problem))
                 continue
             if request.again and _answers.is_away(got.status_code, got.content):
-                time.sleep(attempts.pause_s(f"status {got.status_code}"))
+                time.sleep(attempts.pause_s(_answers.why_away(got.status_code, got.content)))
                 continue
             attempts.got_through()
             return _answers.read(request, self.target.url, got.status_code, got.content)
@@ -164,7 +177,7 @@ class AsyncSender:
                 await asyncio.sleep(attempts.pause_s(problem))
                 continue
             if request.again and _answers.is_away(got.status_code, got.content):
-                await asyncio.sleep(attempts.pause_s(f"status {got.status_code}"))
+                await asyncio.sleep(attempts.pause_s(_answers.why_away(got.status_code, got.content)))
                 continue
             attempts.got_through()
             return _answers.read(request, self.target.url, got.status_code, got.content)
@@ -212,12 +225,17 @@ def _checked_url(text: str) -> str:
     return str(url).rstrip("/").removesuffix("/v1")
 
 
-def _checked_key(key: str, url: str) -> str:
+def _from_environment(names: tuple[str, ...]) -> str:
+    return next((told for name in names if (told := os.environ.get(name))), "")
+
+
+def _checked_key(key: str, url: str, variables: Variables) -> str:
+    named, addresses = " or ".join(variables.key), " or ".join(variables.url)
     if not key:
         raise Unauthenticated(
-            f"no key for {url}: give api_key=…, or set {KEY_VARIABLE} (and {URL_VARIABLE} for a server elsewhere); "
+            f"no key for {url}: give api_key=…, or set {named} (and {addresses} for a server elsewhere); "
             "`workbench keys create` makes one, and Workbench.local() needs none"
         )
     if not (key.isascii() and key.isprintable()) or " " in key:
-        raise Unauthenticated(f"api_key or {KEY_VARIABLE} is not a key: it has characters that no key has")
+        raise Unauthenticated(f"api_key or {named} is not a key: it has characters that no key has")
     return key

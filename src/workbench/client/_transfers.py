@@ -11,12 +11,10 @@ from typing import Any, NoReturn, Protocol, TypeVar
 
 import httpx2
 
-from workbench.client import _file_requests
 from workbench.client._answers import is_away, is_busy, refusal
 from workbench.client._requests import Request
 from workbench.client._retries import Attempts
 from workbench.errors import Conflict, ServerUnavailable
-from workbench.wire import rest_files as rest
 
 T = TypeVar("T")
 
@@ -109,15 +107,47 @@ class Sink(Protocol):
         ...
 
 
-class Place(Protocol):
-    """Which mount of which session it is, and how often to try."""
+class Named(Protocol):
+    """A file of a mount."""
 
-    session: str
-    mount: str
+    @property
+    def path(self) -> str:
+        """From the top of the mount."""
+        ...
+
+
+class Link(Named, Protocol):
+    """Where one can be sent or fetched."""
+
+    @property
+    def url(self) -> str:
+        """Without a key, by whoever has it."""
+        ...
+
+
+LinkT = TypeVar("LinkT", bound=Link)
+_Given = TypeVar("_Given", bound=Link, covariant=True)
+
+
+class Place(Protocol[_Given]):
+    """Which mount of which session it is, in whose words the server is asked about it, and how often to try."""
+
     server: str
 
     def attempts(self, request: Request[object]) -> Attempts:
         """At something that may be done again."""
+        ...
+
+    def upload_link(self, path: str, size: int | None) -> Request[Link]:
+        """Where a file is to be sent."""
+        ...
+
+    def download_link(self, path: str) -> Request[_Given]:
+        """Where a file that is there is fetched."""
+        ...
+
+    def fetched(self, url: str, path: str) -> Request[Named]:
+        """A file that the server is to fetch from elsewhere."""
         ...
 
 
@@ -187,7 +217,7 @@ class Incoming:
         self._sink.write(data)
 
 
-def upload(place: Place, source: Source, path: str) -> Steps[rest.DownloadLink]:
+def upload(place: Place[LinkT], source: Source, path: str) -> Steps[LinkT]:
     """Send it, and tell what the server has then."""
     link = yield from _upload_link(place, path, source.size)
     if source.again and source.size is not None and source.size > WHOLE_BYTES:
@@ -197,24 +227,24 @@ def upload(place: Place, source: Source, path: str) -> Steps[rest.DownloadLink]:
     return (yield from look(place, link.path))
 
 
-def _upload_link(place: Place, path: str, size: int | None) -> Steps[rest.UploadLink]:
-    link: rest.UploadLink = yield Call(request=_file_requests.upload_link(place.session, place.mount, path, size))
+def _upload_link(place: Place[Link], path: str, size: int | None) -> Steps[Link]:
+    link: Link = yield Call(request=place.upload_link(path, size))
     return link
 
 
-def fetch(place: Place, url: str, path: str) -> Steps[rest.DownloadLink]:
+def fetch(place: Place[LinkT], url: str, path: str) -> Steps[LinkT]:
     """Have the server fetch it."""
-    made: rest.File = yield Call(request=_file_requests.fetch_file(place.session, place.mount, url, path))
+    made: Named = yield Call(request=place.fetched(url, path))
     return (yield from look(place, made.path))
 
 
-def look(place: Place, path: str) -> Steps[rest.DownloadLink]:
+def look(place: Place[LinkT], path: str) -> Steps[LinkT]:
     """A link to what is there."""
-    link: rest.DownloadLink = yield Call(request=_file_requests.download_link(place.session, place.mount, path))
+    link: LinkT = yield Call(request=place.download_link(path))
     return link
 
 
-def _whole(place: Place, source: Source, url: str) -> Steps[None]:
+def _whole(place: Place[Link], source: Source, url: str) -> Steps[None]:
     attempts = _attempts(place, "PUT", url, again=source.again)
     headers = {} if source.size is None else {"Content-Length": str(source.size)}
     while True:
@@ -234,7 +264,7 @@ def _whole(place: Place, source: Source, url: str) -> Steps[None]:
         yield _pause(attempts, place, failed, got)
 
 
-def _in_pieces(place: Place, source: Source, size: int, link: rest.UploadLink) -> Steps[None]:
+def _in_pieces(place: Place[Link], source: Source, size: int, link: Link) -> Steps[None]:
     attempts = _attempts(place, "PATCH", link.url, again=True)
     offset, furthest, starts = 0, 0, 1
     while True:
@@ -294,7 +324,7 @@ def _offset(got: Got, otherwise: int) -> int:
     return int(told) if told.isdecimal() else otherwise
 
 
-def _pause(attempts: Attempts, place: Place, failed: Exception | None, got: Got | None) -> Pause:
+def _pause(attempts: Attempts, place: Place[Link], failed: Exception | None, got: Got | None) -> Pause:
     """Before the next attempt.
 
     Raises:
@@ -321,7 +351,7 @@ def _is_held(got: Got) -> bool:
     return "upload-offset" in got.headers or "path" not in refusal("", got.status, got.body).context
 
 
-def download(place: Place, link: rest.DownloadLink, sink: Sink) -> Steps[rest.DownloadLink]:
+def download(place: Place[LinkT], link: LinkT, sink: Sink) -> Steps[LinkT]:
     """Fetch it; the link that was good in the end."""
     attempts, incoming = _attempts(place, "GET", link.url, again=True), Incoming(sink, link.path)
     renewed = False
@@ -347,7 +377,7 @@ def download(place: Place, link: rest.DownloadLink, sink: Sink) -> Steps[rest.Do
         yield _pause(attempts, place, failed, got)
 
 
-def _attempts(place: Place, method: str, url: str, *, again: bool) -> Attempts:
+def _attempts(place: Place[Link], method: str, url: str, *, again: bool) -> Attempts:
     """At a link; who counts them needs to know no more of it."""
     attempts = place.attempts(Request(method=method, path="", parse=lambda answer: answer, again=again))
     there = httpx2.URL(url)
@@ -360,7 +390,7 @@ def _is_success(got: Got) -> bool:
     return 200 <= got.status < 300
 
 
-def _refuse(place: Place, got: Got) -> NoReturn:
+def _refuse(place: Place[Link], got: Got) -> NoReturn:
     if 300 <= got.status < 400:
         # BARRIER: who answers instead of the server could have the file sent, or fetched, anywhere; held by
         # tests/unit/client/test_links.py.

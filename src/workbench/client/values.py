@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, Literal, TypedDict
 
@@ -31,6 +31,7 @@ class SandboxOptions(TypedDict, total=False):
     start_up: str
     working_folder: str
     snapshots: bool
+    enable: bool
     enable_tool_execution: bool
     idle: IdleOptions
 
@@ -182,6 +183,20 @@ class MountUsage:
     """of uploads that are not done, which count as well"""
     unsaved: int
     """files that are not in the object store yet, where there is one"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalWorkbenchSession:
+    """What a box that the caller runs needs to be the place of a session whose sandbox is off."""
+
+    helper_source: str = field(repr=False)
+    """a Python module; write it there as composio_helper.py"""
+    env: Mapping[str, str] = field(repr=False)
+    """variables for what runs there; the credential among them is a token of this session, and shown this once"""
+    token_id: str
+    """by which the token can be revoked: `Workbench.keys.revoke`"""
+    expires_at: str
+    """ISO 8601, UTC"""
 
 
 class OutcomeError(Exception):

@@ -9,7 +9,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from workbench.client import _transfers
+from workbench.client import _file_requests, _transfers
 from workbench.client._local_files import Kept, OpenSource
 from workbench.client._requests import Request
 from workbench.client._retries import Attempts, Connection
@@ -24,7 +24,7 @@ BROKEN = httpx2.ReadError("broken")
 class Here:
     """A place whose clock stands still unless it is moved."""
 
-    session, mount, server = "s", "files", "http://127.0.0.1:1"
+    server = "http://127.0.0.1:1"
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -32,6 +32,15 @@ class Here:
 
     def attempts(self, request: Request[object]) -> Attempts:
         return Attempts(request=request, connection=self.connection, now=lambda: self.now, spread=lambda: 0.5)
+
+    def upload_link(self, path: str, size: int | None) -> Request[rest.UploadLink]:
+        return _file_requests.upload_link("s", "files", path, size)
+
+    def download_link(self, path: str) -> Request[rest.DownloadLink]:
+        return _file_requests.download_link("s", "files", path)
+
+    def fetched(self, url: str, path: str) -> Request[rest.File]:
+        return _file_requests.fetch_file("s", "files", url, path)
 
 
 def link(**changes: Any) -> rest.DownloadLink:
