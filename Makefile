@@ -32,6 +32,7 @@ test-all: setup
 	@scripts/install-vm-parts
 	@scripts/install-node-parts
 	@scripts/install-example-parts
+	@PYTHON=$(PYTHON) scripts/install-sdk-parts
 	@scripts/install-local-model $(BIN)/python
 	@scripts/test-all $(PYTEST)
 
@@ -62,4 +63,5 @@ lock: $(VENV)/.ready
 	@scripts/lock $(BIN)/python
 
 clean:
-	@rm -rf $(VENV) .venv-examples tests/node/node_modules .mypy_cache .ruff_cache .pytest_cache dist
+	@rm -rf $(VENV) .venv-examples .venv-composio-* tests/node/node_modules tests/composio_sdks/typescript/node_modules \
+		tests/composio_sdks/typescript/newest/node_modules .mypy_cache .ruff_cache .pytest_cache dist

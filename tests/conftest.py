@@ -52,6 +52,8 @@ _LONG = {
     "kernel/test_attach.py",
     "kernel/test_jupyter_kernel_test.py",
     "kernel/test_parity.py",
+    "local_sandbox/test_leaked_token.py",
+    "local_sandbox/test_npm.py",
     "mcp/http/test_files.py",
     "mcp/http/test_leftovers.py",
     "mcp/http/test_limits.py",
