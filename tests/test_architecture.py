@@ -22,6 +22,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "descriptor_writer": set(),
     "threads": set(),
     "local_folders": set(),
+    "local_sandbox": {"errors"},
     "engines": {*INNER, "guest_trees"},
     "images": {"errors", "model"},
     "wire": {"errors", "model"},
@@ -36,7 +37,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "host_client": {*INNER, "wire", "settings", "data_folder"},
     "doctor": {*INNER, "engines", "images", "guest_trees"},
     "testing": INNER,
-    "server": {*INNER, "core", "wire", "settings", "mcp", "threads"},
+    "server": {*INNER, "core", "wire", "settings", "mcp", "threads", "local_sandbox"},
     "client": {"errors", "model", "wire", "threads", "local_folders"},
     "mcp": {*INNER, "core", "descriptor_writer", "__init__"},
 }
