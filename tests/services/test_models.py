@@ -66,6 +66,19 @@ async def test_anthropic_is_asked_in_its_words(models: Running) -> None:
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
+async def test_what_is_said_beforehand_goes_where_the_service_has_it(models: Running, provider: str) -> None:
+    async with opened(models, provider) as model:
+        await model.complete(Question("one"))
+        await model.complete(Question("one", "", "Be brief."))
+    without, with_system = (one.json() for one in models.seen())
+    if provider == "openai":
+        messages = [{"role": "system", "content": "Be brief."}, *without["messages"]]
+        assert with_system == {**without, "messages": messages}
+    else:
+        assert with_system == {**without, "system": "Be brief."}
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
 async def test_effort_is_passed_on_only_if_it_is_given(models: Running, provider: str) -> None:
     async with opened(models, provider) as model:
         await model.complete(Question("one"))

@@ -36,3 +36,10 @@ def test_an_effort_that_nobody_knows_is_refused(effort: str) -> None:
 def test_what_is_asked_and_answered_is_in_no_repr() -> None:
     assert "secret" not in repr(Question("secret"))
     assert "secret" not in repr(Completion(text="secret", model="m", prompt_tokens=1, completion_tokens=1))
+
+
+def test_both_parts_of_a_question_fit_together_or_not_at_all() -> None:
+    assert Question("x", system="y" * (MOST_QUERY_CHARACTERS - 1)).system
+    with pytest.raises(InvalidRequest, match="system"):
+        Question("x", system="y" * MOST_QUERY_CHARACTERS)
+    assert "secret" not in repr(Question("x", system="secret"))

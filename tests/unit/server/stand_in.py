@@ -66,7 +66,7 @@ class StandInWorkbench:
         self.notebook_parts: Callable[[requests.ExportNotebook], Any] = self._nothing
         self.restart_kernel: Callable[[requests.RestartKernel], Any] = self._nothing
         self.describe_session: Callable[[requests.DescribeSession], Any] = self._nothing
-        self.configurations = StandInConfigurations()
+        self.configurations: Any = StandInConfigurations()
 
     async def _nothing(self, request: object) -> Any:
         raise AssertionError(f"nobody expected {request}")

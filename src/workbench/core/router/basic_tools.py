@@ -191,7 +191,7 @@ def _question(messages: list[Json], effort: str) -> Question:
     """What is said for all of the conversation is its system; a single message is the query as it is, and several are
     told as what they are: a conversation, whose next turn is asked for.
     """
-    system = "\n\n".join(one["content"] for one in messages if one["role"] in _SYSTEM)
+    system = "\n\n".join(one["content"] for one in messages if one["role"] in _SYSTEM).strip()
     said = [one for one in messages if one["role"] not in _SYSTEM]
     if not said:
         raise InvalidRequest(f"{CHAT} cannot use these arguments: `messages` has nothing from the user")

@@ -29,7 +29,7 @@ async def answer_to(problem: Exception) -> httpx2.Response:
         raise problem
 
     async with asked() as app:
-        app.bench.configurations = SimpleNamespace(get=get)  # type: ignore[attr-defined]  # what the test put there
+        app.bench.configurations = SimpleNamespace(get=get)  # what the test put there
         return await app.client.get("/api/v3/tool_router/session/trs_x")
 
 
