@@ -21,7 +21,7 @@ from tests.unit.client.loopback import (
 )
 
 from workbench import AsyncWorkbench, Workbench
-from workbench.client._sending import Target
+from workbench.client._sending import Target, Variables
 from workbench.errors import (
     InvalidRequest,
     NotFound,
@@ -215,3 +215,20 @@ def test_a_redirect_does_not_carry_the_key_elsewhere() -> None:
         with serving(moved) as loopback, client(loopback) as bench, pytest.raises(ServerUnavailable):
             bench.use("x")
         assert not elsewhere.asked
+
+
+def test_address_and_key_of_the_environment_are_of_the_same_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ("COMPOSIO_BASE_URL", "COMPOSIO_API_KEY", "OPEN_WORKBENCH_URL", "OPEN_WORKBENCH_API_KEY")
+    both = Variables(url=names[0::2], key=names[1::2])
+    for name in names:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("OPEN_WORKBENCH_URL", "http://127.0.0.1:1")
+    monkeypatch.setenv("COMPOSIO_API_KEY", "ak_theirs")
+    with pytest.raises(Unauthenticated, match="set OPEN_WORKBENCH_API_KEY"):
+        Target(None, None, variables=both)
+    monkeypatch.setenv("OPEN_WORKBENCH_API_KEY", "wbk_a_b")
+    assert Target(None, None, variables=both).key == "wbk_a_b"
+    monkeypatch.setenv("COMPOSIO_BASE_URL", "https://theirs.example.com")
+    there = Target(None, None, variables=both)
+    assert (there.url, there.key) == ("https://theirs.example.com", "ak_theirs")
+    assert Target("http://127.0.0.1:2", None, variables=both).key == "ak_theirs"
