@@ -234,7 +234,9 @@ def _from_environment(names: tuple[str, ...]) -> str:
 
 
 def _of_one_server(variables: Variables) -> Variables:
-    """BARRIER: a key of one server would be sent to the address of another; held by tests/unit/client/test_sending.py."""
+    """BARRIER: a key of one server would be sent to the address of another; held by
+    tests/unit/client/test_sending.py.
+    """
     for url, key in zip(variables.url, variables.key, strict=True):
         if _from_environment((url,)):
             return Variables(url=(url,), key=(key,))
