@@ -43,7 +43,8 @@ class Configurations:
         Raises:
             NotFound: there is no such session.
             Conflict: it is not the expected version any more (`config_version` in the context has the present one), or
-                its sandbox, which it shares, would be switched off.
+                its sandbox, which it shares, would be switched off. If it was the expected one until the tier had been
+                given, the tier stays.
             QuotaExceeded: more is in use than the tier allows.
             InvalidRequest: what comes of it cannot be kept.
         """
@@ -57,7 +58,9 @@ class Configurations:
             if not config.sandbox.enable:
                 await self._check_alone(session)
             if request.tier is not None and request.tier != session.spec.tier:
-                session = await self._with_tier(session, request)
+                await self._sessions.change_tier(ChangeTier(session=request.session, tier=request.tier))
+                # The record is another one now, and somebody else may have changed more of it.
+                continue
             changed = replace(
                 session,
                 spec=replace(session.spec, config=config),
@@ -66,13 +69,6 @@ class Configurations:
             )
             if await self._store.replace(session, changed, tier_before=before):
                 return await self._switched(changed)
-
-    async def _with_tier(self, session: Session, request: ChangeConfiguration) -> Session:
-        assert request.tier is not None
-        await self._sessions.change_tier(ChangeTier(session=session.spec.id, tier=request.tier))
-        now = await self.get(session.spec.id)
-        _check_version(now, session.config_version)
-        return now
 
     async def _check_alone(self, session: Session) -> None:
         others = [one.spec.id for one in await self._store.family(session.mount) if one.spec.id != session.spec.id]
@@ -101,6 +97,8 @@ class Configurations:
         session = await self.get(request.session)
         before = session.config_version + 1 if request.before is None else request.before
         present = (_present(session),) if session.config_version < before else ()
+        # Not that one again, should it be of the past by now.
+        before = min(before, session.config_version)
         past = await self._store.past_configurations(request.session, before, request.limit + 1 - len(present))
         found = (*present, *past)
         shown = found[: request.limit]

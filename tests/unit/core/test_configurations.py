@@ -12,9 +12,9 @@ from tests.unit.core.standins import World
 from workbench.core import requests
 from workbench.core.requests import ChangeConfiguration, ListConfigurations
 from workbench.errors import Conflict, InvalidRequest, NotFound, QuotaExceeded, SandboxOff
-from workbench.model.configuration import Choice, SandboxSwitches, SessionConfig
-from workbench.model.ids import SessionId
-from workbench.model.tier import LARGE, MEDIUM
+from workbench.model.configuration import Choice, ConfigurationRecord, SandboxSwitches, SessionConfig
+from workbench.model.ids import SandboxId, SessionId
+from workbench.model.tier import LARGE, MEDIUM, Tier
 
 ONE = SessionId("one")
 _OFF = SessionConfig(sandbox=SandboxSwitches(enable=False))
@@ -87,6 +87,36 @@ async def test_of_changes_at_once_none_is_lost(world: World) -> None:
     await asyncio.gather(*(configurations.change(ask) for _ in range(8)))
     kept = await configurations.get(ONE)
     assert (kept.config_version, len(kept.spec.config.preload)) == (9, 8)
+
+
+async def test_a_change_by_another_while_the_tier_is_given_is_kept_as_well(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    configurations, given = world.bench().configurations, world.store.change_tier
+
+    async def meanwhile(sandbox: SandboxId, tier: Tier, *, cold: bool) -> bool:
+        monkeypatch.undo()
+        await configurations.change(ChangeConfiguration(session=ONE, change=_toolkit("a")))
+        return await given(sandbox, tier, cold=cold)
+
+    monkeypatch.setattr(world.store, "change_tier", meanwhile)
+    ask = ChangeConfiguration(session=ONE, change=lambda config: replace(config, search=False), tier=MEDIUM)
+    changed = await configurations.change(ask)
+    assert (changed.config_version, changed.spec.tier) == (3, MEDIUM)
+    assert (changed.spec.config.toolkits, changed.spec.config.search) == (Choice(enable=("a",)), False)
+
+
+async def test_a_change_between_two_looks_tells_no_version_twice(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    configurations, past = world.bench().configurations, world.store.past_configurations
+    await configurations.change(ChangeConfiguration(session=ONE, change=_toolkit("a")))
+
+    async def later(session: SessionId, before: int, limit: int) -> tuple[ConfigurationRecord, ...]:
+        await configurations.change(ChangeConfiguration(session=ONE, change=_toolkit("b")))
+        return await past(session, before, limit)
+
+    monkeypatch.setattr(world.store, "past_configurations", later)
+    page = await configurations.history(ListConfigurations(session=ONE))
+    assert [one.version for one in page.items] == [2, 1]
 
 
 async def test_nothing_runs_in_a_session_without_a_sandbox_and_switched_on_it_does(world: World) -> None:
