@@ -57,7 +57,7 @@ def _is(value: Any, kind: str) -> bool:
 
 def _wrong_object(place: str, value: Json, schema: Json) -> str:
     for name in schema.get("required", ()):
-        if name not in value:
+        if value.get(name) is None:
             return f"`{_below(place, name)}` is missing"
     found = (
         _wrong(_below(place, name), value[name], one)

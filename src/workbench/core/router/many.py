@@ -11,7 +11,7 @@ from workbench.core.mounts import Mounts
 from workbench.core.router import offloading
 from workbench.core.router.meta import META_SLUGS
 from workbench.core.router.offered import REMOTE_WORKBENCH
-from workbench.errors import InvalidRequest, WorkbenchError
+from workbench.errors import WorkbenchError
 from workbench.model.session import Session
 from workbench.model.toolkit import Json, ToolCall, ToolResult
 
@@ -69,7 +69,7 @@ async def told(ended: Sequence[_Ended], session: Session, mounts: Mounts, clock:
                 data["results"] = [
                     _shortened(entry, file) if large else entry for entry, large in zip(entries, is_large, strict=True)
                 ]
-            data["next_steps"] = f"Read {file['file_path']} by {REMOTE_WORKBENCH}; it has all answers in full."
+                data["next_steps"] = f"Read {file['file_path']} by {REMOTE_WORKBENCH}; it has all answers in full."
     failed = data["error_count"]
     error = f"all {failed} tools failed; each says why in `results`" if failed == len(entries) else ""
     return ToolResult(
@@ -106,10 +106,7 @@ def _counts(entries: list[Json]) -> Json:
 
 
 def calls_of(given: list[Json], session: Session) -> list[ToolCall]:
-    """As they were asked for. Raises: InvalidRequest."""
-    for number, one in enumerate(given):
-        if not isinstance(one.get("arguments", {}), dict):
-            raise InvalidRequest(f"`tools[{number}].arguments` has to be an object")
+    """As they were asked for, and have been checked."""
     return [
         ToolCall(
             slug=one["tool_slug"].strip().upper(),

@@ -41,12 +41,16 @@ async def write(mounts: Mounts, session: Session, clock: Clock, what: str, value
             await staged.write(body[start : start + _WRITE_BYTES])
         await staged.commit()
     where = f"{INSIDE}/{path}"
+    if session.spec.config.sandbox.enable:
+        how = f"Read it in the sandbox: `import json; answers = json.load(open({where!r}))`."
+    else:
+        how = "It is one of the session's files: ask for a link to it, by `mount_relative_path`."
     return {
         "file_path": where,
         "mount_relative_path": path,
         "size_bytes": len(body),
         "message": f"The whole answers are in {where}, as JSON.",
-        "instructions": f"Read it in the sandbox: `import json; answers = json.load(open({where!r}))`.",
+        "instructions": how,
     }
 
 

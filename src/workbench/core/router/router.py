@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import secrets
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
@@ -128,7 +128,9 @@ class Router:
             slug=request.slug, arguments=request.arguments, session=request.session, account=request.account
         )
         try:
-            return _logged(await self._carried_out(call, request.custom, self._counted(request.session)))
+            # As one call of the session's, whichever of its cells it may come from.
+            counted = self._limiter.one(request.session.spec.id, None)
+            return _logged(await self._carried_out(call, request.custom, counted))
         except QuotaExceeded:
             raise
         except WorkbenchError as problem:
@@ -157,17 +159,13 @@ class Router:
         entry = await self._catalogue.find(call.slug, call.session.spec.config)
         with counted:
             try:
-                async with asyncio.timeout(_MOST_S):
+                async with asyncio.timeout(_MOST_S) as deadline:
                     return await entry.source.run(call)
             except TimeoutError:
+                if not deadline.expired():
+                    raise  # a timeout inside a source is its defect, and no word on how long we waited
                 words = f"{call.slug} took more than {_MOST_S:.0f} s and was given up; it may have been carried out"
                 return ToolResult(data={}, error=words)
-
-    @contextlib.contextmanager
-    def _counted(self, session: Session) -> Iterator[None]:
-        """As one call of the session's."""
-        with self._limiter.one(session.spec.id, None):
-            yield
 
     async def _offloaded(self, request: Execute, result: ToolResult) -> ToolResult:
         config = request.session.spec.config
@@ -327,8 +325,3 @@ def _check_for_code(request: Execute) -> None:
 
 def _logged(result: ToolResult) -> ToolResult:
     return result if result.log_id else replace(result, log_id=f"log_{secrets.token_hex(8)}")
-
-
-def is_meta(slug: str) -> bool:
-    """Whether it is the name of a meta tool."""
-    return slug.strip().upper() in meta.META_SLUGS

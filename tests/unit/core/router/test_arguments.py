@@ -52,6 +52,7 @@ TOOL = Tool(
         ({"text": "x", "rows": []}, "`rows` has 0 entries"),
         ({"text": "x", "rows": [{"id": "1"}] * 3}, "`rows` has 3 entries"),
         ({"text": "x", "rows": [{"id": "1"}, {}]}, "`rows[1].id` is missing"),
+        ({"text": "x", "rows": [{"id": None}]}, "`rows[0].id` is missing"),
         ({"text": "x", "rows": [{"id": 2}]}, "`rows[0].id` has to be a text"),
         ({"text": "x", "rows": ["a"]}, "`rows[0]` has to be an object"),
     ],

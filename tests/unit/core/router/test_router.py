@@ -79,6 +79,10 @@ class World:
         return await (router or self.router()).execute(Execute(session=session, slug=slug, **more), self.sandbox)
 
 
+async def _timing_out(_: ToolCall) -> ToolResult:
+    raise TimeoutError("of its own")
+
+
 @pytest.fixture
 def world(tmp_path: Path) -> World:
     data = DataFolder(tmp_path / "data")
@@ -106,6 +110,12 @@ async def test_one_that_takes_for_ever_is_given_up(world: World, monkeypatch: py
     told = await world.execute(await world.session(), "APP_DO")
     assert "given up" in told.error
     assert world.at_once == 0
+
+
+async def test_a_timeout_inside_a_source_is_not_told_as_ours(world: World) -> None:
+    world.source = Source((APP,), (DO,), _timing_out)
+    with pytest.raises(TimeoutError, match="of its own"):
+        await world.execute(await world.session(), "APP_DO")
 
 
 async def test_calls_count_with_those_of_the_session(world: World) -> None:
@@ -164,6 +174,16 @@ async def test_without_a_sandbox_nothing_is_put_where_nobody_reads_it(world: Wor
     assert told.data["did"]["text"] == "x" * 100
     with pytest.raises(SandboxOff):
         await world.execute(session, "COMPOSIO_REMOTE_WORKBENCH", arguments={"code_to_execute": "1"})
+
+
+async def test_a_file_that_was_asked_for_is_written_without_a_sandbox_and_nobody_is_sent_to_one(world: World) -> None:
+    session = await world.session(SessionConfig(sandbox=SandboxSwitches(enable=False)))
+    arguments = {"tools": [{"tool_slug": "APP_DO", "arguments": None}], "sync_response_to_workbench": True}
+    told = await world.execute(session, "COMPOSIO_MULTI_EXECUTE_TOOL", arguments=arguments)
+    assert told.data["results"][0]["response"]["data"] == {"did": {}}
+    assert (world.files / "one" / told.data["remote_file_info"]["mount_relative_path"]).exists()
+    assert "next_steps" not in told.data
+    assert "sandbox" not in told.data["remote_file_info"]["instructions"]
 
 
 async def test_tools_of_the_sandbox_are_run_by_who_was_brought_for_it(world: World) -> None:
