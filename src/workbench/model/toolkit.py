@@ -13,6 +13,8 @@ META_TOOLKIT = "composio"
 """of the tools that find and run others, and of those of the sandbox"""
 LOCAL_PREFIX = "LOCAL_"
 """of tools that the client defines, and runs itself"""
+MOST_QUERIES, MOST_USE_CASE, MOST_KNOWN_FIELDS = 7, 1024, 500
+"""of one search for tools; the last two in characters"""
 
 Json = dict[str, Any]
 """an object of JSON; to be read only, as whoever gets one may share it"""

@@ -210,7 +210,7 @@ class Configuring(ApiSent):
 
 
 def _check_permissions(told: Permissions | None) -> Permissions | None:
-    # BARRIER: as with hooks.
+    # BARRIER: as with hooks; held by tests/unit/wire/test_composio.py.
     if told and (told.default != "allow_all" or set((told.overrides or {}).values()) - {"always_allow"}):
         raise PydanticCustomError(
             "permissions",

@@ -8,13 +8,13 @@ from typing import Annotated
 from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
+from workbench.model.toolkit import LOCAL_PREFIX
 from workbench.wire.composio import ApiSent, Config, Configuring, Experiments, McpAddress
 from workbench.wire.rest import Answered, UserName, Words
 
-PREFIX = "LOCAL_"
 MOST_SLUG = 60
 _SLUG = r"^[A-Za-z0-9_-]+$"
-_KEPT = (PREFIX, "COMPOSIO_")
+_KEPT = (LOCAL_PREFIX, "COMPOSIO_")
 _MOST_TOOLS = 100
 
 CustomSlug = Annotated[str, Field(min_length=1, max_length=MOST_SLUG, pattern=_SLUG, examples=["GREP"])]
@@ -22,7 +22,7 @@ CustomSlug = Annotated[str, Field(min_length=1, max_length=MOST_SLUG, pattern=_S
 
 def final_slug(tool: str, toolkit: str = "") -> str:
     """By which everybody calls the tool."""
-    return f"{PREFIX}{toolkit}_{tool}".upper() if toolkit else f"{PREFIX}{tool}".upper()
+    return f"{LOCAL_PREFIX}{toolkit}_{tool}".upper() if toolkit else f"{LOCAL_PREFIX}{tool}".upper()
 
 
 class ToolkitTool(ApiSent):

@@ -6,11 +6,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from workbench.model.toolkit import MOST_KNOWN_FIELDS, MOST_QUERIES, MOST_USE_CASE
 from workbench.wire.composio import ApiSent, Slug, Slugs
 from workbench.wire.composio_custom import CustomTools
 from workbench.wire.rest import Answered, Line, UserName, Words
-
-_MOST_QUERIES = 7
 
 Arguments = dict[str, Any]
 
@@ -57,14 +56,14 @@ class ProxyExecute(ApiSent):
 class SearchQuery(ApiSent):
     """One step of a task."""
 
-    use_case: Annotated[Words, Field(min_length=1, max_length=1024)]
-    known_fields: Annotated[Words, Field(max_length=500)] | None = None
+    use_case: Annotated[Words, Field(min_length=1, max_length=MOST_USE_CASE)]
+    known_fields: Annotated[Words, Field(max_length=MOST_KNOWN_FIELDS)] | None = None
 
 
 class SearchTools(ApiSent):
     """Which tools fit?"""
 
-    queries: Annotated[list[SearchQuery], Field(min_length=1, max_length=_MOST_QUERIES)]
+    queries: Annotated[list[SearchQuery], Field(min_length=1, max_length=MOST_QUERIES)]
     toolkits: Slugs | None = Field(default=None, description="Only tools of these.")
     model: Line | None = Field(default=None, description="Not used.")
     search_strategy: Literal["auto", "tool_search"] | None = None

@@ -15,7 +15,15 @@ from workbench.core.router.offered import (
     SUBMIT_FEEDBACK,
     WAIT_FOR_CONNECTIONS,
 )
-from workbench.model.toolkit import META_TOOLKIT, Json, Tool, Toolkit
+from workbench.model.toolkit import (
+    META_TOOLKIT,
+    MOST_KNOWN_FIELDS,
+    MOST_QUERIES,
+    MOST_USE_CASE,
+    Json,
+    Tool,
+    Toolkit,
+)
 
 SANDBOX_TOOLS = frozenset({REMOTE_WORKBENCH, REMOTE_BASH_TOOL})
 META_SLUGS = frozenset(
@@ -37,7 +45,6 @@ META = Toolkit(
     no_auth=True,
 )
 
-MOST_QUERIES, MOST_USE_CASE, MOST_KNOWN_FIELDS = 7, 1024, 500
 MOST_AT_ONCE = 50
 _MOST_TOOLKITS, _MOST_SLUGS, _MOST_FEEDBACK = 50, 50, 2000
 
