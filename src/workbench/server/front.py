@@ -173,7 +173,9 @@ def _request_id(headers: Headers) -> str:
 
 def _leaving(scope: Scope, headers: Headers) -> ServerUnavailable:
     """For what has no answer when the server has to go."""
-    if scope["method"] in _ASKING or "idempotency-key" in headers:
+    # In the sessions API such a key tells calls apart, and nothing is kept under it.
+    is_kept = "idempotency-key" in headers and not scope["path"].startswith(API)
+    if scope["method"] in _ASKING or is_kept:
         return ServerUnavailable("the server stops; ask again in a moment")
     problem = ServerUnavailable("the server stops, and whether this was done is not known; look before you ask again")
     problem.retryable = False

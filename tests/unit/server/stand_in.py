@@ -66,6 +66,7 @@ class StandInWorkbench:
         self.notebook_parts: Callable[[requests.ExportNotebook], Any] = self._nothing
         self.restart_kernel: Callable[[requests.RestartKernel], Any] = self._nothing
         self.describe_session: Callable[[requests.DescribeSession], Any] = self._nothing
+        self.user_of: Callable[[SessionId], Any] = self._nothing
         self.configurations: Any = StandInConfigurations()
 
     async def _nothing(self, request: object) -> Any:
