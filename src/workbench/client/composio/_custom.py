@@ -87,6 +87,8 @@ def run_among(
     answer = ExecuteResponse(data={}, error=None, log_id="", result_type="completed")
     if theirs:
         answer = ask({**arguments, "tools": [tools[index] for index in theirs]})
+        if answer.error is not None and "results" not in answer.data:
+            return answer
     results: dict[int, JsonObject] = {}
     for place, found in zip(theirs, answer.data.get("results") or (), strict=False):
         results[place] = {**found, "index": place}

@@ -68,11 +68,24 @@ def slugs(where: str, told: Iterable[str]) -> list[str]:
     """As a list.
 
     Raises:
-        InvalidRequest: it is one text, and would be taken for its letters.
+        InvalidRequest: it is none; one text would be taken for its letters.
     """
     if isinstance(told, str):
         raise InvalidRequest(f"{where} takes a list, not one text: [{told!r}]")
+    if not isinstance(told, Iterable):
+        raise InvalidRequest(f"{where} takes a list, not {type(told).__name__}")
     return list(told)
+
+
+def mapping(where: str, told: object) -> Mapping[str, Any]:
+    """Itself.
+
+    Raises:
+        InvalidRequest: it is no dict.
+    """
+    if not isinstance(told, Mapping):
+        raise InvalidRequest(f"{where} must be a dict, not {type(told).__name__}", {"option": where})
+    return told
 
 
 def tools(told: Mapping[str, Listed]) -> dict[str, object]:
@@ -103,7 +116,7 @@ def manage_connections(told: bool | Mapping[str, Any]) -> dict[str, object]:
     """Under the names of the wire."""
     if isinstance(told, bool):
         return {"enable": told}
-    renamed = dict(told)
+    renamed = dict(mapping("manage_connections", told))
     if "wait_for_connections" in renamed:
         renamed["enable_wait_for_connections"] = renamed.pop("wait_for_connections")
     check_names("manage_connections", renamed, wire.ManagingConnections)
@@ -122,9 +135,9 @@ def multi_account(told: Mapping[str, Any]) -> dict[str, object]:
     return {"require_explicit_selection": True, **told} if told.get("enable") else dict(told)
 
 
-def switch(told: bool | Mapping[str, Any]) -> dict[str, object]:
+def switch(where: str, told: bool | Mapping[str, Any]) -> dict[str, object]:
     """On or off, also as a dict."""
-    return {"enable": told} if isinstance(told, bool) else dict(told)
+    return {"enable": told} if isinstance(told, bool) else dict(mapping(where, told))
 
 
 def preload(told: Iterable[str] | Mapping[str, Any]) -> dict[str, object]:
@@ -132,6 +145,14 @@ def preload(told: Iterable[str] | Mapping[str, Any]) -> dict[str, object]:
     if isinstance(told, Mapping):
         return dict(told)
     return {"tools": told if told == "all" else slugs("preload", told)}
+
+
+def experimental(told: Mapping[str, Any]) -> dict[str, object]:
+    """Under the names of the wire."""
+    renamed = dict(told)
+    if "assistive_prompt" in renamed:
+        renamed["assistive_prompt_config"] = renamed.pop("assistive_prompt")
+    return renamed
 
 
 def json_object(where: str, value: object) -> JsonObject:

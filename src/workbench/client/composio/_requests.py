@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
@@ -36,7 +37,7 @@ def blocks(told: Mapping[str, object], *, sandbox: object, workbench: object, no
         if value is not nothing:
             asked[block] = None if value is None else _block(block, value)
     if place is not nothing:
-        asked["workbench"] = None if place is None else options.sandbox(name, _mapping(name, place))
+        asked["workbench"] = None if place is None else options.sandbox(name, options.mapping(name, place))
     return asked
 
 
@@ -47,23 +48,19 @@ def _block(name: str, value: Any) -> object:
         case "tools":
             return options.tools(value)
         case "connected_accounts":
-            return options.accounts(_mapping(name, value))
+            return options.accounts(options.mapping(name, value))
         case "manage_connections":
             return options.manage_connections(value)
         case "multi_account":
-            return options.multi_account(_mapping(name, value))
+            return options.multi_account(options.mapping(name, value))
         case "preload":
             return options.preload(value)
         case "proxy_execute" | "search":
-            return options.switch(value)
+            return options.switch(name, value)
+        case "experimental":
+            return options.experimental(options.mapping(name, value))
         case _:
-            return dict(_mapping(name, value))
-
-
-def _mapping(name: str, value: object) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise InvalidRequest(f"{name} must be a dict, not {type(value).__name__}", {"option": name})
-    return value
+            return dict(options.mapping(name, value))
 
 
 def create_session(asked: Mapping[str, object]) -> Request[composio_custom.Session]:
@@ -172,7 +169,7 @@ def execute(
     definitions: values.JsonObject,
     meta: bool = False,
 ) -> Request[values.ExecuteResponse]:
-    """Run a tool. Never sent a second time: nothing would tell the server that it is the same call.
+    """Run a tool. Never sent a second time: once it has ended, nothing tells the server that it is the same call.
 
     The server keeps the connection alive with white space for as long as the tool runs.
     """
@@ -188,6 +185,8 @@ def execute(
         method="POST",
         path=f"{_session(session)}/{'execute_meta' if meta else 'execute'}",
         body=_body(given(asked)),
+        # The server takes two calls of the same words at the same time for one that was sent twice: ours never is.
+        headers={"Idempotency-Key": secrets.token_hex(16)},
         parse=executed,
         silence_s=SLOW_S,
     )

@@ -182,6 +182,4 @@ def _experimental(told: Mapping[str, Any], tools: Iterable[CustomTool]) -> tuple
     rest = dict(told)
     mine, toolkits = rest.pop("custom_tools", None) or (), rest.pop("custom_toolkits", None) or ()
     custom = CustomTools([*mine, *tools], toolkits)
-    if "assistive_prompt" in rest:
-        rest["assistive_prompt_config"] = rest.pop("assistive_prompt")
     return custom, given({**rest, **custom.definitions()})

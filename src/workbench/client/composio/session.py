@@ -227,7 +227,8 @@ class ComposioSession:
         experimental: Mapping[str, Any] | Unchanged | None = UNCHANGED,
         expected_config_version: int | None = None,
     ) -> Config:
-        """Set it up anew: what is left out stays, None takes back what was said before.
+        """Set it up anew: what is left out stays, None takes back what was said before. Tools of this program's are
+        said by `create` and `use`.
 
         Raises:
             Conflict: it is not at `expected_config_version` any more; nothing was changed.
@@ -247,8 +248,14 @@ class ComposioSession:
             "experimental": experimental,
         }
         asked = _requests.blocks(told, sandbox=sandbox, workbench=workbench, nothing=UNCHANGED)
-        request = _requests.change_session(self.session_id, asked, expected_config_version or None)
-        self._record = self._sender.send(request)
+        request = _requests.change_session(self.session_id, asked, expected_config_version)
+        changed, known = self._sender.send(request), self._record.experimental
+        # The server does not keep tools of this program's, and so does not tell of them here.
+        shown = changed.experimental.model_copy(
+            update={"custom_tools": known.custom_tools, "custom_toolkits": known.custom_toolkits}
+        )
+        self._record = changed.model_copy(update={"experimental": shown})
+        self.experimental.assistive_prompt = shown.assistive_prompt
         return self.config
 
     def list_config_history(self, *, cursor: str | None = None, limit: int | None = None) -> ConfigHistory:

@@ -96,6 +96,9 @@ def test_short_forms_become_what_the_wire_has(told: dict[str, Any], wire: dict[s
         ({"toolkits": "github"}, r"toolkits takes a list, not one text: \['github'\]"),
         ({"toolkits": {"enabled": ["github"]}}, r"no such option of toolkits: .*did you mean 'enable'\?"),
         ({"tools": ["GITHUB_X"]}, "tools takes a dict from toolkits"),
+        ({"proxy_execute": "yes"}, "proxy_execute must be a dict, not str"),
+        ({"manage_connections": "yes"}, "manage_connections must be a dict, not str"),
+        ({"preload": 3}, "preload takes a list, not int"),
         ({"manage_connections": {"enabled": True}}, r"did you mean 'enable'\?"),
         ({"multi_account": {"enable": True, "max_accounts_per_toolkit": 11}}, "max_accounts_per_toolkit"),
     ],
@@ -117,7 +120,7 @@ def test_a_change_says_what_changes_and_null_takes_back() -> None:
     with pytest.raises(InvalidRequest, match="nothing to change"):
         changed()
     with pytest.raises(InvalidRequest, match="expected_config_version"):
-        changed(toolkits=["github"], expected=-1)
+        changed(toolkits=["github"], expected=0)
 
 
 def test_arguments_are_sent_when_they_are_given() -> None:

@@ -317,6 +317,36 @@ def test_nothing_runs_here_of_a_call_that_the_server_refuses() -> None:
     assert ran == []
 
 
+def test_a_call_that_the_server_did_not_run_is_not_done_by_halves_either() -> None:
+    ran: list[object] = []
+    tool = dataclasses.replace(GREP, execute=ran.append)
+    late = {"data": {}, "error": "not run: the store is away", "log_id": "", "result_type": "failed"}
+    with serving(Reply(201, named("LOCAL_GREP")), Reply(body=late)) as loopback, client(loopback) as composio:
+        session = composio.create("user_123", custom_tools=[tool])
+        done = session.execute("COMPOSIO_MULTI_EXECUTE_TOOL", asked_for("LOCAL_GREP", "OTHER"))
+    assert (done.successful, done.error, ran) == (False, "not run: the store is away", [])
+
+
+def test_tools_of_this_program_are_still_known_after_a_change() -> None:
+    told = {"assistive_prompt": "it is another one now"}
+    changed = Reply(body=session_body(config_version=2, experimental=told))
+    with serving(Reply(201, named("LOCAL_GREP")), changed) as loopback, client(loopback) as composio:
+        session = composio.create("user_123", custom_tools=[GREP])
+        session.update(experimental={"assistive_prompt": {"user_timezone": "Europe/London"}})
+        assert [tool.slug for tool in session.custom_tools()] == ["LOCAL_GREP"]
+        assert session.experimental.assistive_prompt == "it is another one now"
+    sent = loopback.asked[1].body
+    assert sent == {"experimental": {"assistive_prompt_config": {"user_timezone": "Europe/London"}}}
+
+
+def test_two_calls_of_the_same_words_are_told_apart() -> None:
+    with serving(SESSION, Reply(body=DONE)) as loopback, client(loopback) as composio:
+        session = composio.create("user_123")
+        for _ in range(2):
+            session.execute("X")
+    assert len({asked.headers["idempotency-key"] for asked in loopback.asked[1:]}) == 2
+
+
 def test_a_call_of_which_all_are_of_this_program_is_not_sent_and_may_fail_as_a_whole() -> None:
     tool = dataclasses.replace(GREP, execute=lambda arguments: arguments["nothing"])
     with serving(Reply(201, named("LOCAL_GREP"))) as loopback, client(loopback) as composio:
