@@ -14,6 +14,7 @@ from tests.postgres import PostgresServer, running_postgres
 
 from workbench.contracts.storage import CellPageRequest, Records
 from workbench.errors import InvalidRequest, StoreUnavailable
+from workbench.model.configuration import SandboxSwitches, SessionConfig
 from workbench.model.ids import DEFAULT_PROJECT, CellId, SessionId
 from workbench.storage.database import Connection
 from workbench.storage.opening import open_records
@@ -47,6 +48,23 @@ def test_steps_are_taken_from_where_a_database_is_and_once(connection: psycopg.C
         migrate_postgres(connection, later)
     assert {"sessions", "cells", "keys", "audit", "more", "even_more"} <= _tables(connection)
     assert connection.execute("SELECT version FROM workbench_version").fetchall() == [(len(later),)]
+
+
+async def test_records_of_before_there_were_configurations_keep_whether_they_have_tools(
+    records: Records, connection: psycopg.Connection
+) -> None:
+    migrate_postgres(connection, MIGRATIONS[:5])
+    for name, tools in (("with", 1), ("without", 0)):
+        connection.execute(
+            'INSERT INTO sessions (id, "user", tier, env, start_up, working_folder, created_at, used_at, sandbox,'
+            " begun, epoch, last_loss, ending, mount, tool_execution)"
+            " VALUES (%s, 'local', 'large', '{}', '', '/home/user', 't1', 't2', 'sb-1', 1, 7, '', 0, %s, %s)",
+            (name, name, tools),
+        )
+    store = records.sessions(DEFAULT_PROJECT)
+    assert (await store.get(SessionId("with"))).spec.config == SessionConfig()
+    without = await store.get(SessionId("without"))
+    assert without.spec.config == SessionConfig(sandbox=SandboxSwitches(tool_execution=False))
 
 
 def test_a_step_that_fails_leaves_the_database_as_it_was(connection: psycopg.Connection) -> None:

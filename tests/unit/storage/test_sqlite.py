@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sqlite3
 import stat
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from workbench.contracts.storage import CellPageRequest, PageRequest
 from workbench.errors import InvalidRequest, StoreUnavailable
+from workbench.model.configuration import SandboxSwitches, SessionConfig
 from workbench.model.ids import DEFAULT_PROJECT, CellId, SessionId
 from workbench.model.records import CellStatus
 from workbench.model.session import IdleLimits
@@ -125,6 +127,29 @@ async def test_records_of_before_there_were_projects_are_kept_in_the_default_one
     cells = records.cells(DEFAULT_PROJECT)
     assert await cells.add(a_cell(session="old")) is None
     assert await cells.list(CellPageRequest(session=old.spec.id)) == (a_cell(session="old"),)
+    await records.aclose()
+
+
+async def test_records_of_before_there_were_configurations_keep_whether_they_have_tools(tmp_path: Path) -> None:
+    path = tmp_path / "workbench.db"
+    connection = sqlite3.connect(path, isolation_level=None)
+    migrate_sqlite(connection, MIGRATIONS[:5])
+    for name, tools in (("with", 1), ("without", 0)):
+        connection.execute(
+            'INSERT INTO sessions (id, "user", tier, env, start_up, working_folder, created_at, used_at, sandbox,'
+            " begun, epoch, last_loss, ending, mount, tool_execution)"
+            " VALUES (?, 'local', 'large', '{}', '', '/home/user', 't1', 't2', 'sb-1', 1, 7, '', 0, ?, ?)",
+            (name, name, tools),
+        )
+    connection.close()
+    records = open_records(path)
+    store = records.sessions(DEFAULT_PROJECT)
+    plain, without = await store.get(SessionId("with")), await store.get(SessionId("without"))
+    assert (plain.spec.config, plain.config_version, plain.configured_at) == (SessionConfig(), 1, "")
+    assert without.spec.config == SessionConfig(sandbox=SandboxSwitches(tool_execution=False))
+    assert await store.replace(without, replace(without, config_version=2, configured_at="t3"))
+    (kept,) = await store.past_configurations(SessionId("without"), 2, 9)
+    assert (kept.version, kept.at, kept.config) == (1, "t1", without.spec.config)
     await records.aclose()
 
 
