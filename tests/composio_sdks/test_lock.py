@@ -1,3 +1,5 @@
+"""What the suite installs is pinned by content, and by no address of a registry."""
+
 from __future__ import annotations
 
 import json

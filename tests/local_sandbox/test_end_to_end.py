@@ -155,6 +155,16 @@ def test_a_document_of_the_mount_is_read_where_it_is(box: Box, session: Session,
     assert [one.mount_relative_path for one in session.files.list().items] == ["there.pdf"]
 
 
+def test_many_files_are_read_at_once(box: Box) -> None:
+    (box.folder / "notes.txt").write_text("every word of it")
+    ran = box.run(
+        "from concurrent.futures import ThreadPoolExecutor\n"
+        "with ThreadPoolExecutor(4) as pool:\n"
+        "    answer = list(pool.map(lambda _: smart_file_extract('notes.txt', False), range(4)))"
+    )
+    assert ran.answer == [["every word of it", ""]] * 4
+
+
 def test_what_is_given_for_a_box_holds_no_key_of_the_project(server: Server, local: LocalWorkbenchSession) -> None:
     assert local.env["COMPOSIO_API_KEY"].startswith(f"wbt_{local.token_id}_")
     assert local.env["COMPOSIO_WORKBENCH_ACCESS_KEY"] == local.env["COMPOSIO_API_KEY"]

@@ -13,6 +13,7 @@ import shlex
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
+from workbench.contracts.clock import Clock
 from workbench.contracts.host import SandboxHost, SandboxOrder
 from workbench.core.errands import Errands, Shell, last_words
 from workbench.core.mount_requests import DeleteFile, ExtractedText, ExtractText, OpenMountFile
@@ -27,6 +28,8 @@ from workbench.model.tier import STANDARD
 
 # A helper of ours gives up before.
 _LIMIT_S = 180.0
+# For who reads several files at once; together with the limit it is less than helpers wait.
+_TURN_S, _PAUSE_S = 50.0, 0.05
 _MOST_BYTES = 16 * 1024 * 1024
 _ASK = """
 import json, sys
@@ -38,8 +41,9 @@ print(json.dumps(smart_file_extract(sys.argv[1], show_preview=False)))
 class Extraction:
     """One project's."""
 
-    def __init__(self, host: SandboxHost, places: Places, errands: Errands, mounts: Mounts) -> None:
+    def __init__(self, host: SandboxHost, clock: Clock, places: Places, errands: Errands, mounts: Mounts) -> None:
         self._host = host
+        self._clock = clock
         self._places = places
         self._errands = errands
         self._mounts = mounts
@@ -51,6 +55,7 @@ class Extraction:
             NotFound: no such session or file.
             InvalidRequest: nothing can be read out of it; the message says why.
             SandboxUnavailable: no sandbox could be used for it.
+            Conflict: it has no sandbox of its own, and others of its files are read all the time.
         """
         file = await self._mounts.describe_file(
             OpenMountFile(session=request.session, path=request.path, mount=request.mount)
@@ -72,8 +77,10 @@ class Extraction:
     async def _thrown_away(self, session: Session, work: Callable[[Shell], Awaitable[CommandResult]]) -> CommandResult:
         order = SandboxOrder(sandbox=new_sandbox_id(), tier=STANDARD, mount=session.mount)
         try:
-            await self._host.create_sandbox(order)
+            await self._make(order, session)
         except Conflict:
+            if not session.spec.config.sandbox.enable:
+                raise
             # It has got one meanwhile, which has its files.
             return await self._errands.run(session.spec.id, work)
         try:
@@ -81,6 +88,28 @@ class Extraction:
         finally:
             with contextlib.suppress(WorkbenchError):
                 await self._host.close_sandbox(order.sandbox)
+
+    async def _make(self, order: SandboxOrder, session: Session) -> None:
+        """Files are in one sandbox at a time: for a session that never has one of its own, it is the one in which
+        another file is read, and its end is waited for.
+        """
+        waited_s = 0.0
+        while True:
+            try:
+                await self._host.create_sandbox(order)
+            except Conflict as conflict:
+                if session.spec.config.sandbox.enable:
+                    raise
+                if waited_s >= _TURN_S:
+                    raise Conflict(
+                        f"other files of session {session.spec.id!r} were being read for {_TURN_S:.0f} s; ask again, "
+                        "for fewer at once",
+                        {"session": session.spec.id},
+                    ) from conflict
+            else:
+                return
+            await self._clock.pause(_PAUSE_S)
+            waited_s += _PAUSE_S
 
     async def _whole(self, session: SessionId, end: CommandResult) -> str:
         """What was printed; of a long text the answer has head and tail, and the mount has all of it."""

@@ -66,7 +66,7 @@ class Workbench:
         """files of sessions from outside, each operation a method of its own"""
         self.configurations = Configurations(sessions, clock, places, self._sessions)
         """what sessions may reach, version by version"""
-        self._extraction = Extraction(host, places, errands, self.mounts)
+        self._extraction = Extraction(host, clock, places, errands, self.mounts)
 
     async def create_session(self, request: requests.CreateSession) -> SessionDescription:
         """A new session.
