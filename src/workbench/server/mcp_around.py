@@ -34,17 +34,16 @@ class Who(Protocol):
 
 
 class Around:
-    """Of one request. `stopping` is set when there is no more time for it."""
+    """Of one request."""
 
-    def __init__(self, door: Door, arrival: Who, stopping: asyncio.Event) -> None:
+    def __init__(self, door: Door, who: Who) -> None:
         self._door = door
-        self._arrival = arrival
-        self._stopping = stopping
+        self._who = who
 
     @property
     def stopping(self) -> asyncio.Event:
         """As the protocol of surroundings says."""
-        return self._stopping
+        return self._door.leaving
 
     def keep(self, work: Coroutine[Any, Any, Any], what: str) -> asyncio.Task[Any]:
         """As the protocol says; cells and commands are counted."""
@@ -58,12 +57,12 @@ class Around:
                 record = await work
         except WorkbenchError as problem:
             # The session of a connection is made when the first call finds that there is none.
-            if not (isinstance(problem, NotFound) and problem.context.get("session") == self._arrival.default_session):
-                self._arrival.note.outcome = problem.code
+            if not (isinstance(problem, NotFound) and problem.context.get("session") == self._who.default_session):
+                self._who.note.outcome = problem.code
                 self._door.metrics.refused(kind, problem.code)
             raise
-        self._arrival.note.session = record.session
-        self._arrival.note.outcome = outcome_of(record)
+        self._who.note.session = record.session
+        self._who.note.outcome = outcome_of(record)
         self._door.metrics.cell(record)
         return record
 
@@ -72,12 +71,12 @@ class Around:
 
     async def note(self, action: str, session: SessionId, detail: str = "") -> None:
         """As the protocol says."""
-        self._arrival.note.session = session
-        caller, service = self._arrival.caller, self._door.service
+        self._who.note.session = session
+        caller, service = self._who.caller, self._door.service
         user = await service.workbench(caller.project).user_of(session)
         await service.access.note(caller, action, session=session, user=user, detail=detail)
 
     def defect(self, what: str, problem: BaseException) -> str:
         """As the protocol says; by the request's id."""
-        self._door.log.defect(what, problem, self._arrival.note.request_id)
-        return self._arrival.note.request_id
+        self._door.log.defect(what, problem, self._who.note.request_id)
+        return self._who.note.request_id

@@ -37,8 +37,6 @@ ARRIVAL = "workbench.mcp"
 _IDLE_S = 300.0
 _MOST_ENDED = 10_000
 _KEY_CHECK_EVERY_S = 5.0
-# When the server is told to leave. What has not ended by then is told so, and goes on in the host.
-_STOP_GRACE_S = 10.0
 _CLOSE_S = 5.0
 # Clients of the official library take no event of a stream that is over 1 MiB; the message around it is small.
 _MOST_ANSWER_BYTES = 900_000
@@ -64,18 +62,14 @@ class Rooms:
         self._ended: OrderedDict[tuple[str | None, str], None] = OrderedDict()
         self._connections = Connections(_IDLE_S)
         self._calls: dict[InFlight, asyncio.Event] = {}
-        self._leaving = asyncio.Event()
-        """no more time for what still runs"""
         self._open = asyncio.Event()
         self._closing = asyncio.Event()
         self._running: asyncio.Task[None] | None = None
-        self._counting: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         """Until requests can be served."""
         # One task enters and leaves: the groups of tasks inside insist on it.
         self._running = asyncio.create_task(self._run(), name="MCP")
-        self._counting = asyncio.create_task(self._count_down(), name="MCP's last seconds")
         opened = asyncio.create_task(self._open.wait())
         await asyncio.wait((opened, self._running), return_when=asyncio.FIRST_COMPLETED)
         opened.cancel()
@@ -87,30 +81,21 @@ class Rooms:
             self._open.set()
             await self._closing.wait()
 
-    async def _count_down(self) -> None:
-        await self._door.stopping.wait()
-        await asyncio.sleep(_STOP_GRACE_S)
-        self._leaving.set()
-
     async def aclose(self) -> None:
         """Whoever still waits is told that the server leaves; nothing is interrupted by it."""
         # First, so that what is cancelled next is not taken for called off by its client.
-        self._leaving.set()
+        self._door.leaving.set()
         self._closing.set()
-        tasks = [task for task in (self._running, self._counting) if task is not None]
-        if self._counting is not None:
-            self._counting.cancel()
-        if tasks:
-            await asyncio.wait(tasks, timeout=_CLOSE_S)
-        for task in tasks:
-            task.cancel()
+        if self._running is not None:
+            await asyncio.wait((self._running,), timeout=_CLOSE_S)
+            self._running.cancel()
 
     async def _receive(self, context: Context) -> Visit:
         assert context.request is not None, "there is one behind every message"
         arrival: Arrival = context.request.scope[ARRIVAL]
         return Visit(
             bench=self._door.service.workbench(arrival.caller.project),
-            around=Around(self._door, arrival, self._leaving),
+            around=Around(self._door, arrival),
             default_session=arrival.default_session,
             own_session=arrival.own_session,
             has_sandbox=arrival.has_sandbox,

@@ -71,7 +71,7 @@ async def run(visit: door.Visit, call: ToolCall) -> ToolResult:
     # by tests/composio/tools/test_execute.py.
     seen = Visit(
         bench=visit.workbench,
-        around=Around(visit.door, _Who(visit, session), visit.door.leaving),
+        around=Around(visit.door, _Who(visit, session)),
         default_session=session,
         own_session=session,
         user=call.session.spec.user,
