@@ -1,4 +1,4 @@
-"""Lists that are short enough to be held: pages of them, by a number."""
+"""Pages by a number, which is some place in an order; and those of lists that are short enough to be held."""
 
 from __future__ import annotations
 

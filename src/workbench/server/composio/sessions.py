@@ -7,8 +7,6 @@ import string
 from typing import Annotated
 
 from fastapi import Query, Request
-from pydantic import Field
-from pydantic.json_schema import SkipJsonSchema
 from starlette.responses import Response
 
 from workbench.core import requests
@@ -21,6 +19,7 @@ from workbench.server.addresses import reached_by
 from workbench.server.auth import InProject, InSession, OwningSession
 from workbench.server.composio.answers import api_answer
 from workbench.server.composio.configuring import changed, shown_config, wanted_tier
+from workbench.server.composio.paging import Cursor
 from workbench.server.composio.reading import api_body
 from workbench.server.composio.routes import BODY, Api, problems
 from workbench.server.door import Visit
@@ -32,8 +31,6 @@ api = Api()
 
 _ALPHABET = string.ascii_lowercase + string.digits
 _MOST_PAGE, _DEFAULT_PAGE = 100, 20
-# Whatever is a number is some place in the order of versions.
-_CURSOR = r"^[0-9]{1,9}$"
 
 
 @api.route(
@@ -142,10 +139,7 @@ async def delete(visit: OwningSession) -> Response:
 )
 async def config_history(
     visit: InSession,
-    cursor: Annotated[
-        Annotated[str, Field(pattern=_CURSOR)] | SkipJsonSchema[None],
-        Query(description="The `next_cursor` of the page before."),
-    ] = None,
+    cursor: Cursor = None,
     limit: Annotated[int, Query(ge=1, le=_MOST_PAGE)] = _DEFAULT_PAGE,
 ) -> Response:
     """A page of them, the newest first; the first of all is the one that holds."""
