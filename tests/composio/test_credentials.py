@@ -49,6 +49,19 @@ def test_a_key_comes_in_any_header_at_every_door(
 
 
 @pytest.mark.parametrize("place", [f"{API}/trs_x", "/v1/sessions", "/mcp"])
+@pytest.mark.parametrize("header", [*HEADERS, "authorization"])
+def test_one_header_that_came_twice_with_different_keys_is_refused(
+    server: Running, anyone: httpx2.Client, place: str, header: str
+) -> None:
+    other = make_key(server.settings, Scope.SESSIONS).presented
+    kind = "Bearer " if header == "authorization" else ""
+    answer = anyone.get(place, headers=[(header, kind + server.key), (header, kind + other)])
+    assert answer.status_code == 401
+    assert f"different keys, in {header};" in answer.json()["error"]["message"]
+    assert anyone.get(place, headers=[(header, kind + server.key)] * 2).status_code != 401
+
+
+@pytest.mark.parametrize("place", [f"{API}/trs_x", "/v1/sessions", "/mcp"])
 def test_two_different_keys_are_refused_and_named(server: Running, anyone: httpx2.Client, place: str) -> None:
     other = make_key(server.settings, Scope.SESSIONS).presented
     for second in ("authorization", "x-user-api-key"):

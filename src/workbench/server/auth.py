@@ -26,16 +26,17 @@ def presented(headers: Headers) -> str:
     Raises:
         Unauthenticated: none did, or different ones.
     """
-    kind, _, key = headers.get("authorization", "").partition(" ")
-    found = {key.strip()} if kind.lower() == "bearer" else set()
-    found.update(headers.get(name, "").strip() for name in _KEY_HEADERS)
+    # All of each name: one header can come twice.
+    asked = [one.partition(" ") for one in headers.getlist("authorization")]
+    found = {key.strip() for kind, _, key in asked if kind.lower() == "bearer"}
+    found.update(key.strip() for name in _KEY_HEADERS for key in headers.getlist(name))
     found.discard("")
     if len(found) == 1:
         return found.pop()
     if found:
         # BARRIER: what stands in between might look at one of them, and we at the other; held by
         # tests/composio/test_credentials.py.
-        names = [name for name in ("authorization", *_KEY_HEADERS) if headers.get(name, "").strip()]
+        names = [name for name in ("authorization", *_KEY_HEADERS) if any(map(str.strip, headers.getlist(name)))]
         raise Unauthenticated(f"this came with different keys, in {' and '.join(names)}; send one of them only")
     raise Unauthenticated(
         "this needs a key: send one as `Authorization: Bearer <key>` or `x-api-key: <key>`; `workbench keys create` on "
