@@ -15,7 +15,7 @@ from workbench.contracts.host import SandboxHost, gone_reason
 from workbench.contracts.storage import SessionStore
 from workbench.core import requests
 from workbench.core.places import Places, usable
-from workbench.core.sessions import Sessions, checked_name
+from workbench.core.sessions import Sessions, checked_branch
 from workbench.core.work import kernel_of
 from workbench.errors import Conflict, InvalidRequest, NotFound, SandboxUnavailable, WorkbenchError
 from workbench.model.execution import Receipt
@@ -51,7 +51,7 @@ class Branches:
 
     async def branch(self, request: requests.BranchSession) -> requests.Branched | requests.CopiedSession:
         """One that fails leaves nothing behind."""
-        name = checked_name(request.branch)
+        name = checked_branch(request.branch)
         origin = await self._places.enter(request.session)
         return await (self._copy(origin, name) if request.copy else self._share(origin, name))
 

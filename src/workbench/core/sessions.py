@@ -18,7 +18,17 @@ from workbench.core.places import ATTEMPTS, Places, never_stays, unless_gone, us
 from workbench.core.work import kernel_of
 from workbench.errors import HostUnavailable, InvalidRequest, NotFound, SandboxUnavailable, WorkbenchError
 from workbench.model.execution import BackgroundProcess, Cell, Receipt, Variable
-from workbench.model.ids import CellId, MountId, ProjectId, SessionId, is_passing, new_sandbox_id, session_id
+from workbench.model.ids import (
+    CellId,
+    MountId,
+    ProjectId,
+    SessionId,
+    is_passing,
+    is_users_own,
+    new_sandbox_id,
+    session_id,
+    users_own_session,
+)
 from workbench.model.process import check_words
 from workbench.model.records import Progress
 from workbench.model.session import IdleLimits, Session, SessionDescription, SessionSpec
@@ -290,6 +300,31 @@ def checked_name(name: str) -> SessionId:
     return checked
 
 
+def checked_branch(name: str) -> SessionId:
+    """For a branch or a copy, which are always named: by no name that is kept for sessions of another kind."""
+    checked = checked_name(name)
+    if is_users_own(checked):
+        raise _kept_for_users(checked)
+    if is_passing(checked):
+        raise _passes(checked)
+    return checked
+
+
+def _kept_for_users(name: SessionId) -> InvalidRequest:
+    return InvalidRequest(
+        f"{name} is such a name as the session has that a user gets for calls without one: choose another one",
+        {"session": name},
+    )
+
+
+def _passes(name: SessionId) -> InvalidRequest:
+    return InvalidRequest(
+        f"{name} is such a name as clients get that name no session, and those sessions are deleted when nobody "
+        "uses them: choose another one",
+        {"session": name},
+    )
+
+
 def _checked_idle(idle: IdleLimits) -> IdleLimits:
     for seconds in (idle.freeze_after_s, idle.end_after_s):
         if seconds is not None and not 0 <= seconds <= _MOST_IDLE_S:
@@ -302,11 +337,11 @@ def _checked_spec(request: requests.CreateSession, project: ProjectId) -> Sessio
     if is_passing(name) and not request.passing:
         # BARRIER: what somebody named and means to keep would be swept with what clients left; held by
         # tests/mcp/http/test_leftovers.py.
-        raise InvalidRequest(
-            f"{name} is such a name as clients get that name no session, and those sessions are deleted when nobody "
-            "uses them: choose another one",
-            {"session": name},
-        )
+        raise _passes(name)
+    # BARRIER: names are the whole server's and these can be computed, so who took one first would keep a user of
+    # another project out, or get what is run for them; held by tests/unit/core/test_sessions.py.
+    if is_users_own(name) and name != users_own_session(project, request.user):
+        raise _kept_for_users(name)
     check_words(request.env, request.working_folder)
     if not request.working_folder.startswith("/"):
         raise InvalidRequest(f"the working folder must be an absolute path, not {request.working_folder!r}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import secrets
 from typing import NewType
@@ -24,6 +25,7 @@ DEFAULT_PROJECT = ProjectId("default")
 # BARRIER: ids become file and control-group names; held by tests/unit/model/test_ids.py.
 _SHAPE = re.compile(r"[a-z0-9][a-z0-9_-]{0,47}")
 _PASSING = re.compile(r"mcp-[0-9a-f]{12}")
+_USERS_OWN = re.compile(r"user-[0-9a-f]{24}")
 
 
 def checked(kind: str, text: str, most: int = 48) -> str:
@@ -62,6 +64,16 @@ def session_id(text: str) -> SessionId:
 def is_passing(session: SessionId) -> bool:
     """Whether it is a name that clients of MCP are given which name no session themselves."""
     return _PASSING.fullmatch(session) is not None
+
+
+def is_users_own(session: SessionId) -> bool:
+    """Whether it is such a name as `users_own_session` gives."""
+    return _USERS_OWN.fullmatch(session) is not None
+
+
+def users_own_session(project: ProjectId, user: str) -> SessionId:
+    """The one of a user's that nobody has to name. Names are the whole server's, so the project is in it."""
+    return SessionId(f"user-{hashlib.sha256(f'{project}/{user}'.encode()).hexdigest()[:24]}")
 
 
 def kernel_id(text: str) -> KernelId:

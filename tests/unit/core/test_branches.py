@@ -57,6 +57,13 @@ async def nothing_is_left_of(world: World, name: SessionId) -> None:
     assert (sandbox.order.mount, list(sandbox.kernels)) == ("one", ["main"])
 
 
+@pytest.mark.parametrize("name", [f"user-{'a' * 24}", f"mcp-{'a' * 12}"])
+async def test_a_branch_takes_no_name_that_is_kept_for_other_sessions(world: World, name: str) -> None:
+    for make in (branch, copy):
+        with pytest.raises(InvalidRequest, match="choose another one"):
+            await make(world, name=SessionId(name))
+
+
 async def test_an_undo_gives_the_earlier_memory_and_an_epoch_that_is_kept(world: World) -> None:
     undone = await world.bench().undo(requests.UndoCells(session=ONE))
     assert (undone.described.session.epoch, undone.not_carried) == (2, "a thread")

@@ -9,7 +9,7 @@ from tests.unit.core.standins import HOST_ENDED, World
 
 from workbench.core import requests
 from workbench.errors import Conflict, HostUnavailable, InvalidRequest, KernelUnavailable, NotFound, QuotaExceeded
-from workbench.model.ids import CellId, SessionId
+from workbench.model.ids import DEFAULT_PROJECT, CellId, ProjectId, SessionId, users_own_session
 from workbench.model.session import Session
 from workbench.model.tier import LARGE, STANDARD
 
@@ -74,6 +74,15 @@ async def test_what_no_host_would_take_is_not_written_down(world: World, request
     with pytest.raises(InvalidRequest):
         await world.bench().create_session(request_)
     assert (await world.bench().list_sessions(requests.ListSessions())).sessions == ()
+
+
+async def test_the_session_that_a_user_gets_for_calls_without_one_cannot_be_taken_by_another(world: World) -> None:
+    bench = world.bench()
+    anns = users_own_session(DEFAULT_PROJECT, "ann")
+    for name, user in ((anns, "bob"), (users_own_session(ProjectId("theirs"), "ann"), "ann")):
+        with pytest.raises(InvalidRequest, match="choose another one"):
+            await bench.create_session(requests.CreateSession(session=name, user=user))
+    assert (await bench.create_session(requests.CreateSession(session=anns, user="ann"))).session.spec.user == "ann"
 
 
 async def test_a_description_says_how_it_is_and_starts_nothing(world: World) -> None:

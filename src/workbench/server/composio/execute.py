@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import Annotated, Any
 
 from fastapi import Path, Request
@@ -13,7 +12,7 @@ from workbench.core.router.meta import META_SLUGS
 from workbench.core.router.router import Execute
 from workbench.errors import Conflict, InvalidRequest, NotFound
 from workbench.model.access import Scope
-from workbench.model.ids import ProjectId, SessionId
+from workbench.model.ids import users_own_session
 from workbench.model.session import Session
 from workbench.model.toolkit import ToolResult
 from workbench.server.auth import InProject, InSession, require
@@ -150,13 +149,8 @@ def _executed_for_user(result: ToolResult) -> wire.ExecutedForUser:
     )
 
 
-def default_session(project: ProjectId, user: str) -> SessionId:
-    """The one of a user's that nobody has to name. Names are the whole server's, so the project is in it."""
-    return SessionId(f"user-{hashlib.sha256(f'{project}/{user}'.encode()).hexdigest()[:24]}")
-
-
 async def _session_for(visit: Visit, user: str) -> Session:
-    name = default_session(visit.caller.project, user)
+    name = users_own_session(visit.caller.project, user)
     try:
         return await visit.workbench.configurations.get(name)
     except NotFound:
