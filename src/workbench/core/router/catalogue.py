@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from workbench.contracts.tools import ToolSource
 from workbench.errors import Denied, NotConfigured
-from workbench.model.configuration import SessionConfig
+from workbench.model.configuration import Choice, SessionConfig, is_named
 from workbench.model.session import Session
 from workbench.model.toolkit import Connection, Tool, Toolkit
 
@@ -104,17 +104,15 @@ def _why_not_toolkit(config: SessionConfig, toolkit: Toolkit) -> str:
     choice = config.toolkits
     if choice is None or choice.takes(toolkit.slug):
         return ""
-    if toolkit.is_basic and toolkit.slug not in (choice.disable or ()):
+    if toolkit.is_basic and not is_named(toolkit.slug, choice.disable):
         return ""
     return f"as its configuration does not enable the toolkit {toolkit.slug}"
 
 
 def _why_not_tool(config: SessionConfig, tool: Tool) -> str:
-    chosen = config.tools.get(tool.toolkit)
-    if chosen is not None and not chosen.tools.takes(tool.slug):
+    if not all(one.tools.takes(tool.slug) for one in config.tools_of(tool.toolkit)):
         return f"as its configuration does not enable it among the tools of {tool.toolkit}"
-    tags = chosen.tags if chosen is not None and chosen.tags is not None else config.tags
-    if tags is not None:
+    for tags in _tags(config, tool):
         if tags.enable is not None and not set(tags.enable) & set(tool.tags):
             return f"as it has none of the tags that its configuration enables: {', '.join(tags.enable) or 'none'}"
         if hit := sorted(set(tags.disable or ()) & set(tool.tags)):
@@ -122,16 +120,20 @@ def _why_not_tool(config: SessionConfig, tool: Tool) -> str:
     return _why_not_unasked(config, tool)
 
 
+def _tags(config: SessionConfig, tool: Tool) -> list[Choice]:
+    """Those of its toolkit, or else those of all."""
+    own = [one.tags for one in config.tools_of(tool.toolkit) if one.tags is not None]
+    return own or ([] if config.tags is None else [config.tags])
+
+
 def _why_not_unasked(config: SessionConfig, tool: Tool) -> str:
     """BARRIER: what somebody wants to approve first must not be done without; held by
     tests/unit/core/router/test_catalogue.py.
     """
-    chosen = config.tools.get(tool.toolkit)
-    tags = chosen.tags if chosen is not None and chosen.tags is not None else config.tags
     asked = [
-        tool.toolkit in ((config.toolkits.require_approval if config.toolkits else None) or ()),
-        chosen is not None and tool.slug in (chosen.tools.require_approval or ()),
-        tags is not None and bool(set(tags.require_approval or ()) & set(tool.tags)),
+        config.toolkits is not None and config.toolkits.asks_first(tool.toolkit),
+        any(one.tools.asks_first(tool.slug) for one in config.tools_of(tool.toolkit)),
+        any(set(tags.require_approval or ()) & set(tool.tags) for tags in _tags(config, tool)),
     ]
     if any(asked):
         return "as its configuration wants each call of it to be approved, and this server cannot ask anybody for that"

@@ -50,6 +50,25 @@ def catalogue() -> Catalogue:
             SessionConfig(tools={"github": ToolChoice(tools=Choice(require_approval=("GITHUB_READ",)))}),
             ALL - {"GITHUB_READ"},
         ),
+        # As somebody may write them who has read them elsewhere.
+        (SessionConfig(toolkits=Choice(disable=(" GitHub",))), {"BASIC_CHAT"}),
+        (SessionConfig(toolkits=Choice(disable=("BASIC",))), ALL - {"BASIC_CHAT"}),
+        (SessionConfig(toolkits=Choice(enable=("GITHUB",))), ALL),
+        (SessionConfig(toolkits=Choice(require_approval=("GITHUB",))), {"BASIC_CHAT"}),
+        (SessionConfig(tools={"GITHUB": ToolChoice(tools=Choice(disable=("github_read",)))}), ALL - {"GITHUB_READ"}),
+        (
+            SessionConfig(tools={"github": ToolChoice(tools=Choice(require_approval=("github_read",)))}),
+            ALL - {"GITHUB_READ"},
+        ),
+        (
+            SessionConfig(
+                tools={
+                    "github": ToolChoice(tools=Choice(enable=("GITHUB_READ", "GITHUB_WRITE"))),
+                    "GITHUB": ToolChoice(tags=Choice(disable=("destructiveHint",))),
+                }
+            ),
+            ALL - {"GITHUB_WRITE"},
+        ),
     ],
 )
 async def test_a_session_may_use_what_its_configuration_takes(
