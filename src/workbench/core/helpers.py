@@ -12,7 +12,7 @@ from workbench.contracts.services import LanguageModel, Question, WebSearch
 from workbench.core.links import address_of
 from workbench.core.mount_requests import MakeLink, OpenMountFile
 from workbench.core.mounts import Mounts
-from workbench.core.router.basic_tools import listed
+from workbench.core.router.basic_tools import ANSWER, CHAT, listed
 from workbench.core.router.router import Router
 from workbench.errors import Denied, InvalidRequest, NotConfigured
 from workbench.model.ids import ProjectId
@@ -78,13 +78,18 @@ class Helpers:
         """On behalf of a session. Raises: what the services raise."""
         return await self._operations[operation](session, arguments)
 
-    async def _invoke_llm(self, _: Session, arguments: dict[str, Any]) -> Helped:
+    async def _invoke_llm(self, session: Session, arguments: dict[str, Any]) -> Helped:
+        # BARRIER: the model and the search are tools as well, and who has ruled those out, or wants to approve them
+        # first, means both; held by tests/unit/core/test_guest_calls.py.
+        await self._router.check_usable(CHAT, session)
         effort = arguments.get("reasoning_effort") or ""
         question = Question(_text(arguments, "query"), effort if isinstance(effort, str) else repr(effort))
         done = await self._model.complete(question)
         return Helped(result=done.text, prompt_tokens=done.prompt_tokens, completion_tokens=done.completion_tokens)
 
-    async def _web_search(self, _: Session, arguments: dict[str, Any]) -> Helped:
+    async def _web_search(self, session: Session, arguments: dict[str, Any]) -> Helped:
+        # BARRIER: as above.
+        await self._router.check_usable(ANSWER, session)
         return Helped(result=listed(await self._search.search(_text(arguments, "query"))))
 
     async def _run_tool(self, session: Session, arguments: dict[str, Any]) -> Helped:

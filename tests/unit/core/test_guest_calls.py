@@ -24,7 +24,7 @@ from workbench.core.workbench import Workbench
 from workbench.data_folder import DataFolder
 from workbench.errors import StoreUnavailable, UpstreamLimited
 from workbench.model.calls import MAX_CALL_BYTES, Caller, GuestCall
-from workbench.model.configuration import SandboxSwitches, SessionConfig
+from workbench.model.configuration import Choice, SandboxSwitches, SessionConfig
 from workbench.model.ids import CallId, CellId, KernelId, ProjectId, SandboxId, SessionId
 from workbench.model.records import AuditEntry
 from workbench.model.session import Session
@@ -187,6 +187,22 @@ async def test_without_tool_execution_three_are_refused(world: World, operation:
     told = await world.ask(session, operation, query="x", tool_slug="X")
     assert (told["code"], "switched off" in told["error"]) == ("denied", True)
     assert (await world.ask(session, "file_key", path="a.txt"))["code"] == ""
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        SessionConfig(toolkits=Choice(disable=("composio_search",))),
+        SessionConfig(toolkits=Choice(require_approval=("composio_search",))),
+        SessionConfig(tags=Choice(require_approval=("openWorldHint",))),
+    ],
+)
+async def test_helpers_are_no_way_around_what_a_configuration_says_of_their_tools(
+    world: World, config: SessionConfig
+) -> None:
+    session = await world.session(config=config)
+    assert [(await world.ask(session, one, query="x"))["code"] for one in ("invoke_llm", "web_search")] == ["denied"] * 2
+    assert world.model.asked == []
 
 
 async def test_tools_and_the_proxy_say_that_there_is_no_toolkit(world: World) -> None:

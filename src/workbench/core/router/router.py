@@ -151,6 +151,15 @@ class Router:
             )
         return _logged(await self._carried_out(replace(call, slug=slug), (), contextlib.nullcontext()))
 
+    async def check_usable(self, slug: str, session: Session) -> None:
+        """For who reaches what is behind a tool without the tool.
+
+        Raises:
+            Denied: the session may not use it.
+            NotConfigured: there is none of that name.
+        """
+        await self._catalogue.find(slug, session.spec.config)
+
     async def _carried_out(
         self, call: ToolCall, custom: tuple[Tool, ...], counted: contextlib.AbstractContextManager[None]
     ) -> ToolResult:
