@@ -23,6 +23,8 @@ _MOST_PRIMARY, _MOST_RELATED, _LEAST_PART = 5, 5, 0.25
 # A schema of more characters is told on request.
 _MOST_SCHEMA = 12_000
 _MOST_SUGGESTED = 3
+# Names that are unknown; for more of them nothing is suggested.
+_MOST_GUESSED = 5
 # Short, and each unlike the others: a model copies it from answer to answer.
 _CHOICE = """
 amber anchor apple arrow aspen autumn badge basil beach birch bloom bridge brook cabin candle canyon cedar cherry
@@ -102,7 +104,9 @@ class Finding:
         }
         if missing:
             data["not_found"] = missing
-            data["suggestions"] = {slug: nearest(slug.strip().upper(), tools, _MOST_SUGGESTED) for slug in missing}
+            data["suggestions"] = {
+                slug: nearest(slug.strip().upper(), tools, _MOST_SUGGESTED) for slug in missing[:_MOST_GUESSED]
+            }
             data["not_found_message"] = (
                 "There are no such tools in this session. Use a suggested one, or search by COMPOSIO_SEARCH_TOOLS; no "
                 f"toolkit is configured on this workbench that has the others. The tools there are: {_some(tools)}"
@@ -111,7 +115,8 @@ class Finding:
 
     async def _usable(self, session: Session, custom: tuple[Tool, ...]) -> dict[str, Tool]:
         found = {slug: one.tool for slug, one in (await self._catalogue.usable(session.spec.config)).items()}
-        return {**{tool.slug: tool for tool in custom}, **found}
+        # Ours first, also where only some are looked at; none of the client's has a name of ours.
+        return {**found, **{tool.slug: tool for tool in custom if tool.slug not in found}}
 
     async def _status(self, toolkit: str, session: Session, tools: dict[str, Tool], named: set[str]) -> Json:
         told: Json = {"toolkit": toolkit, "description": toolkit}
