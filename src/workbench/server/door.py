@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from workbench.core.workbench import Workbench
 from workbench.model.access import Caller
 from workbench.model.ids import SessionId
+from workbench.server.in_flight import Request
 from workbench.server.joining import Joining
 from workbench.server.kept import Kept
 from workbench.server.metrics import Metrics
@@ -38,6 +39,8 @@ class Note:
     caller: Caller | None = None
     session: str = ""
     outcome: str = ""
+    counted: Request | None = None
+    """among those in flight; None where nobody has to be known"""
     body_left: bool = False
     """more of its body may come, which nobody will read"""
 

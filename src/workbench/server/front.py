@@ -85,6 +85,7 @@ class Front:
             return
         note.caller = await authenticated(self._door, headers)
         with self._in_flight.one(f"{note.caller.project}/{note.caller.key}") as request:
+            note.counted = request
             await self._serve(scope, headers, receive, out, request.hold)
 
     async def _serve(self, scope: Scope, headers: Headers, receive: Receive, out: _Out, hold: Hold) -> None:

@@ -88,3 +88,23 @@ def test_what_somebody_began_who_has_left_is_not_called_off_by_a_stop(settings: 
             pass
         assert server.stop() == 0
     assert ended(settings, calling.session)["results"]["text"] == "'to its end'"
+
+
+def test_calls_of_who_hangs_up_count_until_they_have_ended(settings: Settings) -> None:
+    # What nobody knows is left aside, but was read.
+    large = "#" * 7 * 1024 * 1024
+    with running(settings) as server, calling_of(server) as calling:
+        with asked(server, calling):
+            pass
+        statuses = []
+        for number in range(11):
+            body = {"tool_slug": WORKBENCH, "arguments": {"code_to_execute": str(number)}, "more": large}
+            with calling.client.stream("POST", f"{calling.address}/execute", json=body) as answer:
+                statuses.append(answer.status_code)
+        # 64 MiB of a key's are held at once.
+        assert statuses == [200] * 9 + [429] * 2
+        # The room is free again when they have ended, as they do with their session.
+        assert calling.client.delete(f"/v1/sessions/{calling.session}").status_code == 204
+        with calling_of(server) as next_one:
+            body = {"tool_slug": WORKBENCH, "arguments": {"code_to_execute": "1"}, "more": large}
+            eventually(lambda: next_one.post("execute", body).status_code == 200, "there is room")

@@ -201,7 +201,8 @@ async def test_helpers_are_no_way_around_what_a_configuration_says_of_their_tool
     world: World, config: SessionConfig
 ) -> None:
     session = await world.session(config=config)
-    assert [(await world.ask(session, one, query="x"))["code"] for one in ("invoke_llm", "web_search")] == ["denied"] * 2
+    told = [await world.ask(session, one, query="x") for one in ("invoke_llm", "web_search")]
+    assert [one["code"] for one in told] == ["denied", "denied"]
     assert world.model.asked == []
 
 

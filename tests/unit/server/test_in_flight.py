@@ -43,3 +43,18 @@ def test_bytes_are_held_until_the_answer_and_are_free_again_however_it_ended() -
     with flight.one("a") as one:
         one.hold(2 * MIB)
     assert not flight._by_key
+
+
+def test_what_a_request_began_counts_until_it_has_ended_though_its_sender_is_gone() -> None:
+    flight = InFlight(Most(requests=1, of_bytes=MIB), Most(requests=9, of_bytes=MIB))
+    with contextlib.ExitStack() as work:
+        with flight.one("a") as one:
+            one.hold(MIB)
+            work.enter_context(one.going_on())
+        with pytest.raises(QuotaExceeded, match="this key has 1 requests"), flight.one("a"):
+            pass
+        with flight.one("b") as other, pytest.raises(QuotaExceeded, match="all that are not answered yet"):
+            other.hold(1)
+    with flight.one("a") as one:
+        one.hold(MIB)
+    assert not flight._by_key

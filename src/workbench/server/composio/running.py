@@ -33,7 +33,13 @@ async def answered(
     visit: Visit, mark: str, work: Callable[[], Coroutine[Any, Any, ToolResult]], shown: Shown
 ) -> Response:
     """What it came to. What is refused within a moment has its own status; later, it is a result that failed."""
-    task = visit.door.joining.start(mark, work, "tool")
+
+    async def counted() -> ToolResult:
+        assert visit.note.counted is not None, "the front counts all that it lets in"
+        with visit.note.counted.going_on():
+            return await work()
+
+    task = visit.door.joining.start(mark, counted, "tool")
     if not await is_quick(task):
         return Slow(visit, task, functools.partial(_told, visit, task, shown))
     result = task.result()
