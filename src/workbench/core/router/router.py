@@ -308,7 +308,9 @@ class Router:
             outcome="ok",
             detail=f"{about}: {request.arguments['feedback']}",
         )
-        await self._audit.add(entry)
+        # BARRIER: who says it again and again would fill the audit; held by tests/unit/core/router/test_router.py.
+        with self._counted(request.session):
+            await self._audit.add(entry)
         words = "It is written in the audit of the project, where who runs this workbench reads it."
         return ToolResult(data={"message": words})
 

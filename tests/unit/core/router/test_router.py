@@ -219,3 +219,14 @@ async def test_a_token_runs_no_tools_where_they_were_taken_away_from_the_session
             await world.execute(session, slug, for_code=True)
     assert world.source.calls == []
     assert (await world.execute(session, "APP_DO")).error == ""
+
+
+async def test_feedback_is_counted_as_a_call_so_that_nobody_fills_the_audit(world: World) -> None:
+    session, router = await world.session(SessionConfig(submit_feedback=True)), world.router(a_minute=1)
+    said = {"feedback": "not right"}
+    for _ in range(64):
+        await world.execute(session, "COMPOSIO_SUBMIT_FEEDBACK", router, arguments=said)
+    # A second goes by with each, and one more may be said in a minute.
+    await world.execute(session, "COMPOSIO_SUBMIT_FEEDBACK", router, arguments=said)
+    with pytest.raises(QuotaExceeded):
+        await world.execute(session, "COMPOSIO_SUBMIT_FEEDBACK", router, arguments=said)
