@@ -16,7 +16,7 @@ from workbench.contracts.host import SandboxHost, SandboxState, gone_reason
 from workbench.contracts.mounts import MountFolders
 from workbench.contracts.storage import Records
 from workbench.core.ends import MOMENT_S, Ends
-from workbench.core.places import Places
+from workbench.core.places import SWITCHED_OFF, Places
 from workbench.core.sessions import Sessions
 from workbench.errors import (
     Conflict,
@@ -315,6 +315,11 @@ class Caretaker:
         return (session.ending or session.unfinished) and session.used_at < self._clock.after(-_LEFT_OVER_S)
 
     async def _care(self, family: _Family, tally: _Tally) -> None:
+        if not any(one.spec.config.sandbox.enable for one in family.members):
+            # BARRIER: what runs in a session that was switched off would go on for hours, if who switched it off was
+            # ended before the sandbox was; held by tests/unit/core/test_caretaker.py.
+            tally.ended += await self._end(family, SWITCHED_OFF)
+            return
         policy = self._policy
         freeze_s = max(_never_is_longest(one.spec.idle.freeze_after_s, policy.freeze_after_s) for one in family.members)
         end_s = max(_never_is_longest(one.spec.idle.end_after_s, policy.end_after_s) for one in family.members)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from workbench.contracts.clock import Clock
 from workbench.contracts.storage import SessionStore
-from workbench.core.places import Places, usable
+from workbench.core.places import SWITCHED_OFF, Places, usable
 from workbench.core.requests import ChangeConfiguration, ChangeTier, ConfigurationPage, ListConfigurations
 from workbench.core.sessions import Sessions
 from workbench.errors import Conflict, InvalidRequest
@@ -15,7 +15,6 @@ from workbench.model.ids import SessionId
 from workbench.model.session import Session
 
 _MOST_PAGE = 100
-_SWITCHED_OFF = "its sandbox was switched off"
 
 
 class Configurations:
@@ -83,7 +82,7 @@ class Configurations:
         """Nothing of a sandbox that was switched off goes on; files in /mnt/files stay."""
         if session.spec.config.sandbox.enable or not session.begun:
             return session
-        return await self._places.lost(session, _SWITCHED_OFF)
+        return await self._places.lost(session, SWITCHED_OFF)
 
     async def history(self, request: ListConfigurations) -> ConfigurationPage:
         """A page of versions, the present one first.

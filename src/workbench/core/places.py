@@ -56,6 +56,7 @@ _PAUSE_S = 0.02
 # As long as a host takes at most to make one, and then some; the mount of one that ends is free much sooner.
 _MAKING_S = 150.0
 _FREEING_S = 15.0
+SWITCHED_OFF = "its sandbox was switched off"
 _MADE_ANEW = "the workbench host that it lived in has ended"
 
 

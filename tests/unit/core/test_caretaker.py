@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from tests.unit.core.standins import World
 
@@ -115,6 +117,19 @@ async def test_after_long_it_is_ended_with_its_files_kept_and_the_next_call_is_t
     after = await world.bench().run_cell(requests.RunCell(session=ONE, code="y=1"))
     assert (after.receipt.epoch, after.receipt.state, after.receipt.reason) == (2, MemoryState.LOST, reason)
     assert (await caretaker.look()).ended == 0
+
+
+async def test_what_lives_in_a_session_that_is_switched_off_is_ended_whoever_should_have(
+    world: World, caretaker: Caretaker
+) -> None:
+    await used(world)
+    before = await world.store.get(ONE)
+    off = replace(before.spec.config, sandbox=replace(before.spec.config.sandbox, enable=False))
+    # As it is left by a server that was killed after it had written this.
+    assert await world.store.replace(before, replace(before, spec=replace(before.spec, config=off)))
+    assert (await caretaker.look()).ended == 1
+    assert before.sandbox not in world.host.sandboxes
+    assert (await state(world), (await world.store.get(ONE)).begun) == ("lost", False)
 
 
 async def test_a_session_has_limits_of_its_own_and_zero_is_never(world: World, caretaker: Caretaker) -> None:
