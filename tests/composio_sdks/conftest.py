@@ -25,9 +25,10 @@ def told(request: pytest.FixtureRequest, world: World) -> Told:
     """What one line of SDKs was told."""
     language, _, line = request.param.partition(" ")
     server = world.server_of(request.param)
+    before = len(world.requests())
     if language == "python":
         done = world.python(line, server, "-m", "tests.composio_sdks.python.exchanges")
     else:
         done = world.node(line, server, "exchanges.mjs")
     assert done.code == 0, done.stderr
-    return Told(request.param, server, done.facts)
+    return Told(request.param, server, done.facts, world.requests()[before:])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 from tests.composio_sdks.told import Told
-from tests.composio_sdks.world import World
 
 pytestmark = pytest.mark.long
 
@@ -33,12 +32,10 @@ NEWEST = {("POST", f"{SESSION}/execute_meta"), ("GET", f"{SESSION}/config_histor
 TYPESCRIPT = {("GET", "/tools/{tool_slug}")}
 
 
-def test_every_address_is_known_and_asked_by_the_sdk(told: Told, world: World) -> None:
+def test_every_address_is_known_and_asked_by_the_sdk(told: Told) -> None:
     prefix = "/api/v3.1"
     asked = {
-        (one["method"], one["route"].removeprefix(prefix))
-        for one in world.requests()
-        if one["route"].startswith(prefix)
+        (one["method"], one["route"].removeprefix(prefix)) for one in told.requests if one["route"].startswith(prefix)
     }
     assert asked >= ASKED
     if told.line == "python 0.30":
@@ -47,9 +44,7 @@ def test_every_address_is_known_and_asked_by_the_sdk(told: Told, world: World) -
         assert asked >= TYPESCRIPT
 
 
-def test_nothing_that_an_sdk_asked_was_beside_every_address_or_a_defect(told: Told, world: World) -> None:
-    del told
+def test_nothing_that_an_sdk_asked_was_beside_every_address_or_a_defect(told: Told) -> None:
     # Who is not known is not told which addresses there are.
-    beside = [one for one in world.requests() if one["route"] == "unmatched" and one["status"] != 401]
-    assert beside == []
-    assert [one for one in world.requests() if one["status"] >= 500] == []
+    assert [one for one in told.requests if one["route"] == "unmatched" and one["status"] != 401] == []
+    assert [one for one in told.requests if one["status"] >= 500] == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,8 +24,12 @@ class Problem:
 class Told:
     """By the names under which the scripts wrote it down."""
 
-    def __init__(self, line: str, server: Running, facts: dict[str, Any]) -> None:
+    def __init__(
+        self, line: str, server: Running, facts: dict[str, Any], requests: Sequence[dict[str, Any]] = ()
+    ) -> None:
         self.line = line
+        self.requests = requests
+        """what it asked, as the servers wrote it down"""
         self.server = server
         self._facts = facts
 

@@ -14,7 +14,7 @@ from workbench.contracts.clock import Clock
 from workbench.contracts.host import SandboxHost, gone_reason
 from workbench.contracts.storage import SessionStore
 from workbench.core import requests
-from workbench.core.places import Places, usable
+from workbench.core.places import Places, with_sandbox
 from workbench.core.sessions import Sessions, checked_branch
 from workbench.core.work import kernel_of
 from workbench.errors import Conflict, InvalidRequest, NotFound, SandboxUnavailable, WorkbenchError
@@ -61,7 +61,7 @@ class Branches:
             branch = self._sketch(origin, name)
             if await self._store.add_branch(branch, origin):
                 break
-            origin = usable(await self._store.get(origin.spec.id))
+            origin = with_sandbox(await self._store.get(origin.spec.id))
         async with self._deleted_if_it_fails(branch):
             with _memory_needed(origin):
                 moved = await self._host.branch(kernel_of(origin), branch.kernel, branch.epoch)

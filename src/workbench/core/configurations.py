@@ -9,7 +9,7 @@ from workbench.contracts.storage import SessionStore
 from workbench.core.places import SWITCHED_OFF, Places, usable
 from workbench.core.requests import ChangeConfiguration, ChangeTier, ConfigurationPage, ListConfigurations
 from workbench.core.sessions import Sessions
-from workbench.errors import Conflict, InvalidRequest
+from workbench.errors import Conflict, HostUnavailable, InvalidRequest
 from workbench.model.configuration import MOST_VERSIONS, ConfigurationRecord
 from workbench.model.ids import SessionId
 from workbench.model.session import Session
@@ -82,7 +82,14 @@ class Configurations:
         """Nothing of a sandbox that was switched off goes on; files in /mnt/files stay."""
         if session.spec.config.sandbox.enable or not session.begun:
             return session
-        return await self._places.lost(session, SWITCHED_OFF)
+        # Now, and not before: nobody branches from what is off, so that those who did are all there are.
+        if len(await self._store.family(session.mount)) > 1:
+            return await self._places.end_kernel(session, SWITCHED_OFF)
+        try:
+            return await self._places.lost(session, SWITCHED_OFF, host_needed=True)
+        except HostUnavailable:
+            # It may live, and its record says where: the caretaker ends it.
+            return session
 
     async def history(self, request: ListConfigurations) -> ConfigurationPage:
         """A page of versions, the present one first.

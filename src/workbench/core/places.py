@@ -235,18 +235,31 @@ class Places:
             return gone_reason(problem)
 
     async def lost(
-        self, session: Session, reason: str, *, told: Receipt | None = None, but: CellId | None = None
+        self,
+        session: Session,
+        reason: str,
+        *,
+        told: Receipt | None = None,
+        but: CellId | None = None,
+        host_needed: bool = False,
     ) -> Session:
         """Write down that its sandbox is gone, and choose the next, for its whole family; the record as it then is.
 
         `told` is the receipt that is about to say so: the next memory begins at its epoch, and need not say it again.
-        `but` is the cell whose end the caller has in hand.
+        `but` is the cell whose end the caller has in hand. With `host_needed` nothing is written down unless the host
+        has answered, as what it had may live.
+
+        Raises:
+            HostUnavailable: it was needed.
         """
         # Before the record: whoever reads of the next sandbox finds the mount free for it.
-        with contextlib.suppress(HostUnavailable):
+        try:
             if await self.take_ends(session.sandbox, but=but):
                 session = await self._reread(session)
             await self._host.close_sandbox(session.sandbox)
+        except HostUnavailable:
+            if host_needed:
+                raise
         why = "" if told is not None else reason if session.begun else session.last_loss
         moved = replace(
             session,
@@ -264,6 +277,14 @@ class Places:
                 raise
             # Deleted meanwhile; what ran in it to this end still has its result.
             return moved
+
+    async def end_kernel(self, session: Session, reason: str) -> Session:
+        """End its memory and leave the sandbox to others of its family; the record as it then is."""
+        await self._host.end_kernel(kernel_of(session))
+        while session.begun:
+            ended = replace(session, begun=False, epoch=session.epoch + 1, last_loss=reason)
+            session = ended if await self._store.replace(session, ended) else await self._store.get(session.spec.id)
+        return session
 
     async def take_ends(self, sandbox: SandboxId, *, but: CellId | None = None) -> bool:
         """Write down how everything ended that a sandbox still keeps, because it goes with it; whether there was any.

@@ -83,7 +83,7 @@ class ManagingConnections(ApiSent):
     """Whether the agent itself may connect accounts."""
 
     enable: bool | None = None
-    callback_url: Annotated[str, Field(max_length=2048, pattern=r"^[^\x00-\x20]*$")] | None = None
+    callback_url: Annotated[str, Field(max_length=2048, pattern=r"^(https?://[^\x00-\x20]*)?$")] | None = None
     enable_wait_for_connections: bool | None = None
     enable_connection_removal: bool | None = None
 

@@ -16,6 +16,8 @@ MOST_SLUG = 60
 _SLUG = r"^[A-Za-z0-9_-]+$"
 _KEPT = (LOCAL_PREFIX, "COMPOSIO_")
 _MOST_TOOLS = 100
+# Each is looked at with every request that brings them.
+_MOST_IN_ALL = 1000
 
 CustomSlug = Annotated[str, Field(min_length=1, max_length=MOST_SLUG, pattern=_SLUG, examples=["GREP"])]
 
@@ -84,6 +86,10 @@ class CustomTools(ApiSent):
     def _names_are_short_and_different(self) -> CustomTools:
         seen: set[str] = set()
         for slug in self._slugs():
+            if len(seen) == _MOST_IN_ALL:
+                raise PydanticCustomError(
+                    "tools", "more than {most} tools come with one request; define less", {"most": _MOST_IN_ALL}
+                )
             if len(slug) > MOST_SLUG:
                 raise PydanticCustomError(
                     "slug",

@@ -74,7 +74,7 @@ class LinkToolkit(ApiSent):
     """A connection to be made."""
 
     toolkit: Slug
-    callback_url: Annotated[Words, Field(max_length=2048)] | None = None
+    callback_url: Annotated[Words, Field(max_length=2048, pattern=r"^(https?://[^\x00-\x20]*)?$")] | None = None
     alias: Line | None = None
 
 

@@ -124,7 +124,7 @@ def _asked(method: str, path: str, body: bytes | None, silence_s: float) -> Repl
     call = str(uuid.uuid4())
     request.add_header("x-request-id", call)
     # Two calls of the same words at the same time are two calls.
-    request.add_header("idempotency-key", call)
+    request.add_header("x-call-id", call)
     request.add_unredirected_header(name, value)
     return _sent(request, silence_s)
 

@@ -14,7 +14,8 @@ import httpx2
 import pytest
 from tests.composio.asking import bad_request, refused
 from tests.composio.tools.calling import ANSWER, BASH, CHAT, WORKBENCH, Calling, configured
-from tests.server.running import Running, make_key
+from tests.mcp.http.talking import own_settings
+from tests.server.running import Running, make_key, running
 from tests.services.running import Running as Faulty
 
 from workbench.model.access import Scope
@@ -325,3 +326,14 @@ def test_a_key_without_sessions_runs_nothing(calling: Calling, server: Running) 
     with server.client(key.presented) as client:
         told = Calling(client, calling.session).post("execute", {"tool_slug": ANSWER, "arguments": {"content": "x"}})
     assert told.status_code == 403
+
+
+def test_calls_that_are_refused_for_their_number_do_not_fill_the_audit() -> None:
+    with own_settings(calls_per_minute=1) as settings, running(settings) as server, server.client() as client:
+        calling = configured(client, [])
+        ask = {"tool_slug": "COMPOSIO_SEARCH_EXA_ANSWER", "arguments": {"content": "x"}}
+        statuses = [calling.post("execute", ask).status_code for _ in range(100)]
+        entries = client.get("/v1/audit", params={"limit": 500}).json()["items"]
+    outcomes = [one["outcome"] for one in entries if one["action"] == "tool.execute"]
+    assert statuses.count(429) > 30
+    assert (outcomes.count("quota_exceeded"), len(outcomes)) == (1, statuses.count(200) + 1)

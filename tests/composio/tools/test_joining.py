@@ -68,9 +68,7 @@ def test_others_are_not_joined(calling: Calling, server: Running) -> None:
             pool.submit(calling.post, "execute", code()),
             pool.submit(calling.post, "execute", code(COUNTS + "# another")),
             pool.submit(Calling(other, calling.session).post, "execute", code()),
-            pool.submit(
-                calling.client.post, f"{calling.address}/execute", json=code(), headers={"idempotency-key": "mine"}
-            ),
+            pool.submit(calling.client.post, f"{calling.address}/execute", json=code(), headers={"x-call-id": "mine"}),
         ]
         eventually(lambda: runs(calling) == 1 and waiting(calling) == 4, "all are there")
         go(calling)

@@ -11,9 +11,10 @@ from tests.unit.core.standins import World
 
 from workbench.core import requests
 from workbench.core.requests import ChangeConfiguration, ListConfigurations
-from workbench.errors import Conflict, InvalidRequest, NotFound, QuotaExceeded, SandboxOff
+from workbench.errors import Conflict, HostUnavailable, InvalidRequest, NotFound, QuotaExceeded, SandboxOff
 from workbench.model.configuration import Choice, ConfigurationRecord, SandboxSwitches, SessionConfig
-from workbench.model.ids import SandboxId, SessionId
+from workbench.model.ids import MountId, SandboxId, SessionId
+from workbench.model.session import Session
 from workbench.model.tier import LARGE, MEDIUM, Tier
 
 ONE = SessionId("one")
@@ -167,3 +168,37 @@ async def test_what_is_too_large_or_not_there_is_refused(world: World) -> None:
         await configurations.history(ListConfigurations(session=ONE, limit=101))
     with pytest.raises(NotFound):
         await configurations.get(SessionId("none"))
+
+
+async def test_who_branched_while_it_was_switched_off_keeps_the_sandbox(world: World) -> None:
+    bench = world.bench()
+    await bench.restart_kernel(requests.RestartKernel(session=ONE))
+    sandbox = (await world.store.get(ONE)).sandbox
+    alone = world.store.family
+
+    async def family_as_it_was(mount: MountId) -> tuple[Session, ...]:
+        found = await alone(mount)
+        if not bench_has_branched:
+            bench_has_branched.append(1)
+            await world.bench().branch(requests.BranchSession(session=ONE, branch=SessionId("twin")))
+        return found
+
+    bench_has_branched: list[int] = []
+    world.store.family = family_as_it_was  # type: ignore[method-assign]  # somebody comes in between
+    changed = await bench.configurations.change(ChangeConfiguration(session=ONE, change=_switch(on=False)))
+    assert (changed.begun, changed.last_loss) == (False, "its sandbox was switched off")
+    twin = await world.store.get(SessionId("twin"))
+    assert (twin.begun, twin.sandbox) == (True, sandbox)
+    with pytest.raises(SandboxOff):
+        await bench.branch(requests.BranchSession(session=ONE, branch=SessionId("other")))
+
+
+async def test_a_host_that_does_not_answer_keeps_the_record_where_its_sandbox_may_live(world: World) -> None:
+    bench = world.bench()
+    await bench.restart_kernel(requests.RestartKernel(session=ONE))
+    before = await world.store.get(ONE)
+    world.host.fail["close"] = HostUnavailable("it does not answer")
+    changed = await bench.configurations.change(ChangeConfiguration(session=ONE, change=_switch(on=False)))
+    assert (changed.begun, changed.sandbox, changed.spec.config.sandbox.enable) == (True, before.sandbox, False)
+    with pytest.raises(SandboxOff):
+        await bench.perform(requests.RunCell(session=ONE, code="1"))

@@ -186,7 +186,7 @@ def execute(
         path=f"{_session(session)}/{'execute_meta' if meta else 'execute'}",
         body=_body(given(asked)),
         # The server takes two calls of the same words at the same time for one that was sent twice: ours never is.
-        headers={"Idempotency-Key": secrets.token_hex(16)},
+        headers={"X-Call-Id": secrets.token_hex(16)},
         parse=executed,
         silence_s=SLOW_S,
     )

@@ -70,7 +70,7 @@ class Catalogue:
             usable = [known for known, one in entries.items() if not why_not(config, one)]
             raise NotConfigured(unknown_words(slug, usable), {"tool": slug[:_MOST_SLUG]})
         if reason := why_not(config, entry):
-            raise Denied(f"{slug} cannot be used in session {reason}", {"tool": slug})
+            raise Denied(f"{slug} cannot be used in this session, {reason}", {"tool": slug})
         return entry
 
     async def connection(self, toolkit: str, session: Session) -> Connection:

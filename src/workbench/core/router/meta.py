@@ -343,7 +343,7 @@ _WHY_OFF: dict[str, str] = {
 
 def why_off(slug: str) -> str:
     """Which part of a session's configuration leaves it out."""
-    return _WHY_OFF.get(slug, "its configuration leaves it out")
+    return _WHY_OFF.get(slug, "it is ruled out by its name")
 
 
 def workflow(word: Any) -> Json:

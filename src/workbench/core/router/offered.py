@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from workbench.model.configuration import SessionConfig
+from workbench.model.configuration import SessionConfig, is_named
+from workbench.model.toolkit import META_TOOLKIT
 
 SEARCH_TOOLS = "COMPOSIO_SEARCH_TOOLS"
 GET_TOOL_SCHEMAS = "COMPOSIO_GET_TOOL_SCHEMAS"
@@ -31,4 +32,16 @@ def offered(config: SessionConfig) -> tuple[str, ...]:
         PROXY_EXECUTE: config.proxy_execute is True,
         SUBMIT_FEEDBACK: config.submit_feedback,
     }
-    return tuple(slug for slug, is_on in on.items() if is_on)
+    return tuple(slug for slug, is_on in on.items() if is_on and not _is_ruled_out(config, slug))
+
+
+def _is_ruled_out(config: SessionConfig, slug: str) -> bool:
+    """By its own name, or by that of its toolkit. Tags, and lists of what is enabled, are about tools of apps.
+
+    BARRIER: who rules a tool out by its name would have it called all the same; held by
+    tests/unit/core/router/test_offered.py.
+    """
+    kits = config.toolkits
+    if kits is not None and (is_named(META_TOOLKIT, kits.disable) or kits.asks_first(META_TOOLKIT)):
+        return True
+    return any(not one.tools.takes(slug) or one.tools.asks_first(slug) for one in config.tools_of(META_TOOLKIT))

@@ -106,20 +106,20 @@ class Router:
 
     async def _run_meta(self, request: Execute, sandbox: ToolSource) -> ToolResult:
         slug, session = request.slug, request.session
-        if slug in meta.SANDBOX_TOOLS:
-            if not session.spec.config.sandbox.enable:
-                raise SandboxOff(
-                    f"{slug} needs a sandbox, and session {session.spec.id} is configured to have none; set "
-                    "`sandbox.enable` by an update of the session, or run the code in a local sandbox",
-                    {"session": session.spec.id},
-                )
-            return await sandbox.run(ToolCall(slug=slug, arguments=request.arguments, session=session))
+        if slug in meta.SANDBOX_TOOLS and not session.spec.config.sandbox.enable:
+            raise SandboxOff(
+                f"{slug} needs a sandbox, and session {session.spec.id} is configured to have none; set "
+                "`sandbox.enable` by an update of the session, or run the code in a local sandbox",
+                {"session": session.spec.id},
+            )
         if slug not in offered.offered(session.spec.config):
             raise InvalidRequest(
                 f"{slug} is not offered in session {session.spec.id}: {meta.why_off(slug)} in its configuration; "
                 f"it offers {', '.join(offered.offered(session.spec.config)) or 'none'}",
                 {"tool": slug},
             )
+        if slug in meta.SANDBOX_TOOLS:
+            return await sandbox.run(ToolCall(slug=slug, arguments=request.arguments, session=session))
         return await self._meta[slug](replace(request, arguments=checked(meta.DESCRIBED[slug], request.arguments)))
 
     async def _run_app(self, request: Execute) -> ToolResult:
@@ -190,6 +190,10 @@ class Router:
             # Better whole than not at all.
             return result
         return replace(result, data={**offloading.preview(result.data, file), "remote_file_info": file})
+
+    def is_news(self, session: Session) -> bool:
+        """Whether a refusal for asking too often has to be written down: not each of many."""
+        return self._limiter.is_news(session.spec.id)
 
     async def search(
         self,
@@ -309,7 +313,7 @@ class Router:
             detail=f"{about}: {request.arguments['feedback']}",
         )
         # BARRIER: who says it again and again would fill the audit; held by tests/unit/core/router/test_router.py.
-        with self._counted(request.session):
+        with self._limiter.one(spec.id, None):
             await self._audit.add(entry)
         words = "It is written in the audit of the project, where who runs this workbench reads it."
         return ToolResult(data={"message": words})

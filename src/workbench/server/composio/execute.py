@@ -30,7 +30,7 @@ api = Api()
 _SESSION = "/tool_router/session/{session_id}"
 _RUN = problems(*BODY, 404, 409, 429, 502)
 # By which a caller tells two calls of the same words apart.
-_TOLD_APART = "idempotency-key"
+_TOLD_APART = "x-call-id"
 ToolPath = Annotated[str, Path(min_length=1, max_length=200, examples=["COMPOSIO_REMOTE_WORKBENCH"])]
 
 

@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from workbench.core.router.meta import SANDBOX_TOOLS
 from workbench.core.router.router import Execute
-from workbench.errors import InternalError, ServerUnavailable, Unauthenticated, WorkbenchError
+from workbench.errors import InternalError, QuotaExceeded, ServerUnavailable, Unauthenticated, WorkbenchError
 from workbench.model.toolkit import Tool, ToolResult
 from workbench.server.answers import JSON
 from workbench.server.composio.sandbox_tools import SandboxTools
@@ -83,7 +83,13 @@ async def executed(visit: Visit, request: Execute) -> ToolResult:
     spec = request.session.spec
     async with noted(visit, "tool.execute", spec.id, spec.user) as entry:
         entry.detail = request.slug if _SLUG.fullmatch(request.slug) else "no name of a tool"
-        result = await router.execute(request, sandbox)
+        try:
+            result = await router.execute(request, sandbox)
+        except QuotaExceeded:
+            # BARRIER: who is refused again and again would fill the audit; held by
+            # tests/composio/tools/test_execute.py.
+            entry.is_news = router.is_news(request.session)
+            raise
         entry.outcome = _FAILED if result.error else "ok"
     visit.door.metrics.tokens(result.prompt_tokens, result.completion_tokens)
     return result

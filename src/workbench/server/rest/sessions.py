@@ -34,6 +34,8 @@ class Entry:
     outcome: str = "ok"
     """if nothing is raised"""
     detail: str = ""
+    is_news: bool = True
+    """if not, it is not written down: as it was before, many times"""
 
 
 @contextlib.asynccontextmanager
@@ -48,9 +50,10 @@ async def noted(visit: Visit, action: str, session: SessionId | None = None, use
         raise
     finally:
         try:
-            await visit.door.service.access.note(
-                visit.caller, action, session=session, user=user, outcome=outcome, detail=entry.detail
-            )
+            if entry.is_news:
+                await visit.door.service.access.note(
+                    visit.caller, action, session=session, user=user, outcome=outcome, detail=entry.detail
+                )
         except WorkbenchError as problem:
             # It was done, or refused, whether that could be written down or not: the log has to remember it.
             visit.door.log.event("error", "audit.lost", request_id=visit.note.request_id, outcome=problem.code)

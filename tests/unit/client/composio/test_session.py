@@ -344,7 +344,7 @@ def test_two_calls_of_the_same_words_are_told_apart() -> None:
         session = composio.create("user_123")
         for _ in range(2):
             session.execute("X")
-    assert len({asked.headers["idempotency-key"] for asked in loopback.asked[1:]}) == 2
+    assert len({asked.headers["x-call-id"] for asked in loopback.asked[1:]}) == 2
 
 
 def test_a_call_of_which_all_are_of_this_program_is_not_sent_and_may_fail_as_a_whole() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from workbench.core.router.offered import offered
-from workbench.model.configuration import ManageConnections, SandboxSwitches, SessionConfig
+from workbench.model.configuration import Choice, ManageConnections, SandboxSwitches, SessionConfig, ToolChoice
 
 _USUAL = (
     "COMPOSIO_SEARCH_TOOLS",
@@ -56,3 +56,19 @@ def test_what_is_switched_off_is_not_offered(config: SessionConfig, gone: set[st
 )
 def test_what_has_to_be_asked_for_is_offered_then(config: SessionConfig, more: str) -> None:
     assert set(offered(config)) - set(_USUAL) == {more}
+
+
+@pytest.mark.parametrize(
+    ("config", "left"),
+    [
+        (SessionConfig(toolkits=Choice(disable=("Composio",))), ()),
+        (SessionConfig(toolkits=Choice(require_approval=("composio",))), ()),
+        (SessionConfig(toolkits=Choice(enable=("github",))), _USUAL),
+        (SessionConfig(tags=Choice(disable=("destructiveHint",))), _USUAL),
+        (SessionConfig(tools={"composio": ToolChoice(tools=Choice(disable=(_USUAL[-1].lower(),)))}), _USUAL[:-1]),
+        (SessionConfig(tools={"COMPOSIO": ToolChoice(tools=Choice(require_approval=(_USUAL[-1],)))}), _USUAL[:-1]),
+        (SessionConfig(tools={"composio": ToolChoice(tools=Choice(enable=(_USUAL[0],)))}), _USUAL[:1]),
+    ],
+)  # fmt: skip
+def test_who_names_one_rules_it_out(config: SessionConfig, left: tuple[str, ...]) -> None:
+    assert offered(config) == left

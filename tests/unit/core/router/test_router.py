@@ -20,7 +20,7 @@ from workbench.core.router.router import Execute, Router
 from workbench.core.workbench import Workbench
 from workbench.data_folder import DataFolder
 from workbench.errors import Denied, InvalidRequest, QuotaExceeded, SandboxOff, UpstreamRefused
-from workbench.model.configuration import SandboxSwitches, SessionConfig
+from workbench.model.configuration import Choice, SandboxSwitches, SessionConfig, ToolChoice
 from workbench.model.ids import SessionId
 from workbench.model.session import Session
 from workbench.model.toolkit import ToolCall, Toolkit, ToolResult
@@ -230,3 +230,11 @@ async def test_feedback_is_counted_as_a_call_so_that_nobody_fills_the_audit(worl
     await world.execute(session, "COMPOSIO_SUBMIT_FEEDBACK", router, arguments=said)
     with pytest.raises(QuotaExceeded):
         await world.execute(session, "COMPOSIO_SUBMIT_FEEDBACK", router, arguments=said)
+
+
+async def test_a_tool_of_the_sandbox_that_is_ruled_out_by_its_name_is_not_run(world: World) -> None:
+    choice = ToolChoice(tools=Choice(disable=("COMPOSIO_REMOTE_WORKBENCH",)))
+    session = await world.session(SessionConfig(tools={"composio": choice}))
+    with pytest.raises(InvalidRequest, match="ruled out by its name"):
+        await world.execute(session, "COMPOSIO_REMOTE_WORKBENCH", arguments={"code_to_execute": "1"})
+    assert world.sandbox.calls == []
