@@ -44,13 +44,14 @@ class Times:
     core: list[float] = field(default_factory=list)
     rest: list[float] = field(default_factory=list)
     sdk: list[float] = field(default_factory=list)
+    api: list[float] = field(default_factory=list)
     mcp: list[float] = field(default_factory=list)
     mcp_older: list[float] = field(default_factory=list)
     mcp_client: list[float] = field(default_factory=list)
 
 
 async def trivial(settings: Settings, n: int) -> Times:
-    """A trivial cell, by the core in this process, by REST, the SDK and MCP, in one session."""
+    """A trivial cell, by the core in this process, by REST, the SDK, the sessions API and MCP, in one session."""
     times = Times()
     async with AsyncExitStack() as stack:
         server = await stack.enter_async_context(serving(settings))
@@ -75,10 +76,20 @@ async def trivial(settings: Settings, n: int) -> Times:
         async def by_sdk() -> str:
             return (await held.run(TRIVIAL)).results
 
+        async def by_api() -> str:
+            path = f"/api/v3.1/tool_router/session/{session}/execute"
+            body = {"tool_slug": "COMPOSIO_REMOTE_WORKBENCH", "arguments": {"code_to_execute": TRIVIAL}}
+            answer = await client.ask("POST", path, body)
+            if answer.status != 200:
+                raise AssertionError(f"a call failed: {answer}")
+            text: str = answer.json()["data"]["results"]
+            return text
+
         ways: tuple[tuple[list[float], Callable[[], Awaitable[str]]], ...] = (
             (times.core, by_core),
             (times.rest, by_rest),
             (times.sdk, by_sdk),
+            (times.api, by_api),
             (times.mcp, lambda: calls.without_a_connection(TRIVIAL)),
             (times.mcp_older, lambda: calls.on_a_connection(TRIVIAL)),
             (times.mcp_client, lambda: by_official(mcp_client, session, TRIVIAL)),
@@ -242,7 +253,7 @@ async def _ended(client: Client, path: str, body: dict[str, str]) -> Any:
 
 async def _trivial_rows(settings: Settings, n: int) -> list[Row]:
     times = await trivial(settings, n)
-    return [_rest_row(times), _mcp_row(times)]
+    return [_rest_row(times), _api_row(times), _mcp_row(times)]
 
 
 def _rest_row(times: Times) -> Row:
@@ -252,6 +263,17 @@ def _rest_row(times: Times) -> Row:
         seen=f"{adds:.1f} ms: {spread(times.rest)}, by the core in one process {spread(times.core)}",
         must="6 ms", aim="2 ms", passed=adds <= 6, aimed=adds <= 2,
         notes=f"with the whole SDK {by_sdk:.1f} ms: {spread(times.sdk)}; all three write the cell down",
+    )  # fmt: skip
+
+
+def _api_row(times: Times) -> Row:
+    adds = p50(times.api) - p50(times.core)
+    return Row(
+        what="what the sessions API adds to a trivial cell on a kept-alive connection",
+        seen=f"{adds:.1f} ms: {spread(times.api)}, by REST {spread(times.rest)}",
+        must="15 ms", aim="4 ms", passed=adds <= 15, aimed=adds <= 4,
+        notes=f"{p50(times.api) / p50(times.rest):.2f} times REST: the configuration is looked up, and the answer has the "
+              "tool's own shape",
     )  # fmt: skip
 
 
