@@ -272,8 +272,8 @@ def _api_row(times: Times) -> Row:
         what="what the sessions API adds to a trivial cell on a kept-alive connection",
         seen=f"{adds:.1f} ms: {spread(times.api)}, by REST {spread(times.rest)}",
         must="15 ms", aim="4 ms", passed=adds <= 15, aimed=adds <= 4,
-        notes=f"{p50(times.api) / p50(times.rest):.2f} times REST: the configuration is looked up, and the answer has the "
-              "tool's own shape",
+        notes=f"{p50(times.api) / p50(times.rest):.2f} times REST: the configuration is looked up, and the answer is "
+              "in the tool's own shape",
     )  # fmt: skip
 
 
