@@ -9,7 +9,7 @@ from typing import Any
 import schemathesis
 from schemathesis.core.parameters import ParameterLocation
 
-_OWN_KEY, _SESSION, _USER, _CELL, _COMMAND = os.environ["FUZZED_WITH"].split(",")
+_OWN_KEY, _SESSION, _SWITCHED_OFF, _USER, _CELL, _COMMAND = os.environ["FUZZED_WITH"].split(",")
 # What the run needs to its end, and may not be ended by a request that found it in an answer.
 _KEPT = {"key_id": _OWN_KEY, "session_id": _SESSION, "user_id": _USER}
 _NOBODY = {"key_id": "0123456789ab", "session_id": "nobody", "user_id": "nobody"}
@@ -48,7 +48,8 @@ def before_call(context: Any, case: schemathesis.Case[Any], kwargs: dict[str, An
 
 def _name_what_is_there(names: dict[str, Any], path: str) -> None:
     if "session_id" in names:
-        names["session_id"] = _SESSION
+        # A local sandbox is for a session that has none of ours.
+        names["session_id"] = _SWITCHED_OFF if path.endswith("/local-sandbox") else _SESSION
     if "tool_slug" in names:
         names["tool_slug"] = _TOOL
     if "mount_id" in names:

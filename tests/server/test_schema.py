@@ -26,6 +26,9 @@ def fuzzed(client: httpx2.Client) -> Iterator[dict[str, str]]:
     names = {"session": "fuzzed", "user": "fuzzed-user"}
     made = client.post("/v1/sessions", json={"id": names["session"], "user_id": names["user"]})
     assert made.status_code == 201, made.text
+    names["switched_off"] = client.post(
+        "/api/v3.1/tool_router/session", json={"user_id": names["user"], "sandbox": {"enable": False}}
+    ).json()["session_id"]
     files = {"command": "cd /mnt/files && echo 1 > kept.txt && mkdir doomed && cd doomed && touch $(seq 3000)"}
     assert client.post(f"/v1/sessions/{names['session']}/commands", json=files).json()["result"]["exit_code"] == 0
     for kind, body in (("cells", {"code": "print(1)"}), ("commands", {"command": "echo 1"})):
@@ -40,7 +43,9 @@ def fuzzed(client: httpx2.Client) -> Iterator[dict[str, str]]:
 def test_the_server_does_what_its_document_says(server: Running, fuzzed: dict[str, str], tmp_path: Path) -> None:
     before = len(server.events())
     own_key = server.key.split("_")[1]
-    told = ",".join([own_key, fuzzed["session"], fuzzed["user"], fuzzed["cells"], fuzzed["commands"]])
+    told = ",".join(
+        [own_key, fuzzed["session"], fuzzed["switched_off"], fuzzed["user"], fuzzed["cells"], fuzzed["commands"]]
+    )
     run = subprocess.run(
         [str(Path(sys.executable).parent / "schemathesis"), "run", f"{server.url}/openapi.json", "--checks", "all",
          "--header", f"Authorization: Bearer {server.key}", "--max-examples", _EXAMPLES, "--request-timeout", "60",
