@@ -8,10 +8,14 @@ are taken for all projects at once. Every method may raise `StoreUnavailable`; t
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from workbench.contracts.added import AddedStore
+from workbench.contracts.connections import ConnectionStore
 from workbench.model.access import Key
+from workbench.model.approval import ApprovalMark, SeenShape
 from workbench.model.configuration import ConfigurationRecord
 from workbench.model.execution import CellResult, CommandResult
 from workbench.model.ids import CellId, KeyId, MountId, ProjectId, SandboxId, SessionId
@@ -277,8 +281,51 @@ class Housekeeping(Protocol):
         ...
 
     async def forget_user(self, project: ProjectId, user: str) -> None:
-        """Drop what is still there of them, cells, tokens and audit entries, for good: nothing of it is left in the
-        file that the store writes to. Their sessions were deleted before.
+        """Drop what is still there of them, cells, tokens, connected accounts and audit entries, for good: nothing of
+        it is left in the file that the store writes to. Their sessions were deleted before. What answers of tools
+        looked like in their project goes as well, as it may have been theirs.
+        """
+        ...
+
+
+class ToolMemory(Protocol):
+    """What is remembered of tools: approvals of a session, which go with it, and what answers look like in projects."""
+
+    async def keep(self, session: SessionId, mark: ApprovalMark, now: str) -> bool:
+        """Keep it if nothing is kept about its subject; what was kept until before `now` does not count. One step,
+        among all processes. Raises: NotFound: there is no such session.
+        """
+        ...
+
+    async def put(self, session: SessionId, mark: ApprovalMark, now: str) -> None:
+        """Keep it, whatever was kept about its subject. Raises: NotFound: there is no such session."""
+        ...
+
+    async def marks(self, session: SessionId, now: str) -> tuple[ApprovalMark, ...]:
+        """Those that are kept at `now`, by subject."""
+        ...
+
+    async def take(self, session: SessionId, subject: str, now: str) -> bool:
+        """Drop what was granted about the subject; False if nothing is granted at `now`. One step, among all."""
+        ...
+
+    async def drop(self, session: SessionId, subjects: Sequence[str]) -> None:
+        """Keep nothing about these any more."""
+        ...
+
+    async def saw(self, project: ProjectId, tool: str, at: str, merged: Callable[[str], str]) -> None:
+        """One more answer of a tool. `merged` makes the shape that is kept of the one before, which is empty at first;
+        it is quick, and may be asked again. One step, among all processes.
+        """
+        ...
+
+    async def shapes(self, project: ProjectId, tools: Sequence[str]) -> dict[str, SeenShape]:
+        """Of these tools, as far as there are any."""
+        ...
+
+    async def forget_shapes(self, project: ProjectId | None, toolkit: str | None = None) -> int:
+        """All of a project, or of all with None; only of tools whose names begin with that of the toolkit, if it is
+        given. How many there were.
         """
         ...
 
@@ -305,8 +352,23 @@ class Records(Protocol):
         ...
 
     @property
+    def tools(self) -> ToolMemory:
+        """Of all projects."""
+        ...
+
+    @property
     def house(self) -> Housekeeping:
         """Of all projects."""
+        ...
+
+    @property
+    def connections(self) -> ConnectionStore:
+        """Of all projects."""
+        ...
+
+    @property
+    def added(self) -> AddedStore:
+        """Toolkits that were added, of all projects."""
         ...
 
     async def check(self) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 
 from workbench.errors import InvalidRequest
+from workbench.model.approval import Permissions
 
 MOST_VERSIONS = 1000
 """that are kept of a session, the present one with them; older ones are dropped"""
@@ -22,10 +23,11 @@ def is_named(name: str, names: Iterable[str] | None) -> bool:
     """Whether it is among them."""
     # BARRIER: slugs are told in capitals in one place and in small letters in another; what was ruled out in the wrong
     # ones would be let through. Held by tests/unit/core/router/test_catalogue.py.
-    return _plain(name) in map(_plain, names or ())
+    return plain(name) in map(plain, names or ())
 
 
-def _plain(name: str) -> str:
+def plain(name: str) -> str:
+    """As names are compared."""
     return name.strip().lower()
 
 
@@ -111,6 +113,10 @@ class SessionConfig:
     search: bool = True
     multi_execute: bool = True
     submit_feedback: bool = False
+    permissions: Permissions = field(default_factory=Permissions)
+    """whether a person is asked before tools run; besides those that `require_approval` names"""
+    allow_unasked: bool = False
+    """a client by which nobody can be asked runs such tools without; else they are refused there"""
     timezone: str = ""
     """of the user, for what is told about the time"""
 
@@ -128,6 +134,16 @@ class SessionConfig:
     def tools_of(self, toolkit: str) -> tuple[ToolChoice, ...]:
         """What is said of its tools: all of it, where the toolkit is spelled in several ways."""
         return tuple(one for name, one in self.tools.items() if is_named(toolkit, (name,)))
+
+    def accounts_of(self, toolkit: str) -> frozenset[str]:
+        """Those that alone may be used with it; none is nothing said."""
+        return frozenset(
+            one for name, ids in self.connected_accounts.items() if is_named(toolkit, (name,)) for one in ids
+        )
+
+    def auth_config_of(self, toolkit: str) -> str:
+        """By which its accounts are connected; empty is nothing said."""
+        return next((one for name, one in self.auth_configs.items() if is_named(toolkit, (name,))), "")
 
     @property
     def proxies(self) -> bool:

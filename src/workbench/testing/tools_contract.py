@@ -94,14 +94,6 @@ class ToolSourceContract:
         with pytest.raises(WorkbenchError):
             await source.run(_call(("NO_SUCH_TOOL", works[1]), session))
 
-    async def test_a_toolkit_without_accounts_can_be_used(self, source: ToolSource, session: Session) -> None:
-        """Of the others it says how they are."""
-        for toolkit in await source.toolkits():
-            told = await source.connection(toolkit.slug, session)
-            assert told.toolkit == toolkit.slug
-            assert told.words
-            assert told.is_active or not toolkit.no_auth
-
 
 def _call(works: Works, session: Session) -> ToolCall:
     slug, arguments = works
