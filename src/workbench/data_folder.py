@@ -8,6 +8,8 @@
 <data>/uploads/<mount>/     what is on its way into a mount, unseen by the sandbox
 <data>/replicas/<mount>.db  what the object store has of a mount, where there is one
 <data>/links.key            what links to files are signed with
+<data>/connections.key      what credentials of connected accounts are sealed with
+<data>/toolkits/<slug>/     where programs of toolkits are at home
 <data>/losses.jsonl         sandboxes that ended with their host
 <data>/workbench.db         records of sessions
 """
@@ -81,6 +83,21 @@ class DataFolder:
     def links_key(self) -> Path:
         """A secret: who has it can make links to any file."""
         return self.path / "links.key"
+
+    @property
+    def approvals_key(self) -> Path:
+        """A secret: who has it can make up answers to questions whether a tool may run."""
+        return self.path / "approvals.key"
+
+    @property
+    def connections_key(self) -> Path:
+        """A secret: who has it and the records has the credentials of every connected account."""
+        return self.path / "connections.key"
+
+    @property
+    def toolkits(self) -> Path:
+        """A folder for each program that a toolkit runs."""
+        return self.path / "toolkits"
 
     @property
     def records(self) -> Path:

@@ -14,8 +14,11 @@ from workbench.model.ids import DEFAULT_PROJECT, CellId, MountId, ProjectId, San
 from workbench.model.records import CellRecord, CellStatus
 from workbench.model.session import Session
 from workbench.model.tier import Tier
+from workbench.storage.memory_added import MemoryAddedStore
 from workbench.storage.memory_cells import MemoryCellStore
+from workbench.storage.memory_connections import MemoryConnectionStore
 from workbench.storage.memory_keys import MemoryAuditStore, MemoryKeyStore
+from workbench.storage.memory_tools import MemoryToolMemory
 from workbench.storage.shelves import Shelves
 from workbench.storage.wording import exists_already, files_in_use, no_such_session
 
@@ -198,6 +201,11 @@ class MemoryHousekeeping:
         for session in list(self._shelves.sessions.values()):
             if (session.spec.project, session.spec.user) == (project, user):
                 self._shelves.drop_with_session(session.spec.id)
+        for account in [one.account for one in self._shelves.accounts.values()]:
+            if (account.project, account.user) == (project, user):
+                self._shelves.drop_account(account.id)
+        for name in [one for one in self._shelves.shapes if one[0] == project]:
+            del self._shelves.shapes[name]
         entries = [entry for entry in self._shelves.audit if entry.project == project]
         theirs = {entry.session for entry in entries if entry.user == user and entry.session is not None}
         self._shelves.audit[:] = [
@@ -214,7 +222,10 @@ class MemoryRecords:
         self._shelves = Shelves()
         self.keys = MemoryKeyStore(self._shelves)
         self.audit = MemoryAuditStore(self._shelves)
+        self.tools = MemoryToolMemory(self._shelves)
         self.house = MemoryHousekeeping(self._shelves)
+        self.connections = MemoryConnectionStore(self._shelves)
+        self.added = MemoryAddedStore(self._shelves)
 
     def sessions(self, project: ProjectId) -> MemorySessionStore:
         """As the contract has it."""

@@ -6,10 +6,13 @@ from workbench.model.ids import CellId, ProjectId, SandboxId, SessionId
 from workbench.model.records import CellRecord
 from workbench.model.session import Session
 from workbench.storage import cell_rows, session_rows
+from workbench.storage.added_rows import SqlAddedStore
 from workbench.storage.cell_rows import SqlCellStore, cell_of
+from workbench.storage.connection_rows import SqlConnectionStore
 from workbench.storage.database import Connection, Database, Row, Value
 from workbench.storage.key_rows import SqlAuditStore, SqlKeyStore
 from workbench.storage.session_rows import SqlSessionStore, session_of
+from workbench.storage.tool_rows import SqlToolMemory
 
 _BEGUN = f"""
     SELECT {session_rows.COLUMNS} FROM sessions WHERE begun = 1 AND ending = 0 AND id > ? ORDER BY id LIMIT ?
@@ -104,10 +107,24 @@ class SqlHousekeeping:
             with connection.durable(), connection.together():
                 connection.change(f"DELETE FROM cells WHERE session {_OF_USER}", project, user)  # noqa: S608
                 connection.change(f"DELETE FROM keys WHERE session {_OF_USER}", project, user)  # noqa: S608
+                connection.change(f"DELETE FROM approval_marks WHERE session {_OF_USER}", project, user)  # noqa: S608
                 # Before the others, by which their sessions are known.
                 connection.change(_FORGET_NAMELESS_AUDIT, project, project, user)
                 connection.change('DELETE FROM audit WHERE project = ? AND "user" = ?', project, user)
-            connection.scrub("sessions", "cells", "keys", "audit")
+                # With their links, which go along.
+                connection.change('DELETE FROM connected_accounts WHERE project = ? AND "user" = ?', project, user)
+                # Whose answers they were is not known.
+                connection.change("DELETE FROM seen_shapes WHERE project = ?", project)
+            connection.scrub(
+                "sessions",
+                "cells",
+                "keys",
+                "approval_marks",
+                "audit",
+                "connected_accounts",
+                "connection_links",
+                "seen_shapes",
+            )
 
         await self._database.do(forget)
 
@@ -119,7 +136,10 @@ class SqlRecords:
         self._database = database
         self.keys = SqlKeyStore(database)
         self.audit = SqlAuditStore(database)
+        self.tools = SqlToolMemory(database)
         self.house = SqlHousekeeping(database)
+        self.connections = SqlConnectionStore(database)
+        self.added = SqlAddedStore(database)
 
     def sessions(self, project: ProjectId) -> SqlSessionStore:
         """As the contract has it."""

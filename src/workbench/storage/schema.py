@@ -121,6 +121,86 @@ MIGRATIONS: tuple[str, ...] = (
         PRIMARY KEY (session, version)
     ) WITHOUT ROWID;
     """,
+    """
+    CREATE TABLE connected_accounts (
+        id TEXT PRIMARY KEY,
+        project TEXT NOT NULL,
+        "user" TEXT NOT NULL,
+        toolkit TEXT NOT NULL,
+        alias TEXT NOT NULL,
+        auth_config TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        status TEXT NOT NULL,
+        status_reason TEXT NOT NULL,
+        scopes TEXT NOT NULL,
+        created_at TEXT NOT NULL,
+        updated_at TEXT NOT NULL,
+        expires_at TEXT NOT NULL,
+        label TEXT NOT NULL,
+        sealed TEXT NOT NULL,
+        revision BIGINT NOT NULL,
+        holder TEXT NOT NULL DEFAULT '',
+        held_until TEXT NOT NULL DEFAULT ''
+    ) WITHOUT ROWID;
+    CREATE INDEX accounts_of_user ON connected_accounts (project, "user", toolkit, created_at, id);
+    CREATE INDEX accounts_in_order ON connected_accounts (project, created_at, id);
+    CREATE TABLE auth_configs (
+        id TEXT PRIMARY KEY,
+        project TEXT NOT NULL,
+        toolkit TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        client_id TEXT NOT NULL,
+        scopes TEXT NOT NULL,
+        created_at TEXT NOT NULL,
+        sealed TEXT NOT NULL
+    ) WITHOUT ROWID;
+    CREATE INDEX auth_configs_of_project ON auth_configs (project, toolkit, created_at, id);
+    CREATE TABLE connection_links (
+        digest TEXT PRIMARY KEY,
+        account TEXT NOT NULL REFERENCES connected_accounts (id) ON DELETE CASCADE,
+        project TEXT NOT NULL,
+        "user" TEXT NOT NULL,
+        toolkit TEXT NOT NULL,
+        callback_url TEXT NOT NULL,
+        state TEXT NOT NULL,
+        created_at TEXT NOT NULL,
+        expires_at TEXT NOT NULL,
+        finished_at TEXT NOT NULL,
+        sealed TEXT NOT NULL
+    ) WITHOUT ROWID;
+    CREATE INDEX links_of_account ON connection_links (account);
+    CREATE UNIQUE INDEX links_by_state ON connection_links (state) WHERE state <> '';
+    CREATE INDEX links_by_end ON connection_links (expires_at);
+    """,
+    """
+    CREATE TABLE approval_marks (
+        session TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+        subject TEXT NOT NULL,
+        state TEXT NOT NULL,
+        words TEXT NOT NULL,
+        until TEXT NOT NULL,
+        PRIMARY KEY (session, subject)
+    ) WITHOUT ROWID;
+    CREATE TABLE seen_shapes (
+        project TEXT NOT NULL,
+        tool TEXT NOT NULL,
+        calls BIGINT NOT NULL,
+        shape TEXT NOT NULL,
+        at TEXT NOT NULL,
+        PRIMARY KEY (project, tool)
+    ) WITHOUT ROWID;
+    """,
+    """
+    CREATE TABLE added_toolkits (
+        id TEXT PRIMARY KEY,
+        project TEXT NOT NULL,
+        slug TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        options TEXT NOT NULL,
+        sealed TEXT NOT NULL,
+        added_at TEXT NOT NULL
+    ) WITHOUT ROWID;
+    """,
 )
 _POSTGRES_WORDS = {
     " WITHOUT ROWID": "",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from workbench.model.connection import AccountId, AuthConfigId
 from workbench.model.ids import CellId, KeyId, SessionId
 
 
@@ -39,3 +40,38 @@ def no_such_key(key: KeyId) -> str:
 def key_exists_already(key: KeyId) -> str:
     """For a name that is taken."""
     return f"there is a key {key!r} already; make one with another name"
+
+
+def toolkit_exists_already(slug: str) -> str:
+    """For a name that is taken."""
+    return f"there is a toolkit {slug!r} already; remove it by `workbench toolkits remove {slug}`, or take another name"
+
+
+def no_such_account(account: AccountId) -> str:
+    """For a connected account that nobody has."""
+    return f"no connected account {account[:60]!r}; `workbench connections list` lists those there are"
+
+
+def account_exists_already(account: AccountId) -> str:
+    """For an id that is taken."""
+    return f"there is a connected account {account!r} already; make one with another id"
+
+
+def no_such_config(config: AuthConfigId) -> str:
+    """For an auth config that nobody has."""
+    return f"no auth config {config[:60]!r}; `workbench auth-configs list` lists those there are"
+
+
+def config_exists_already(config: AuthConfigId) -> str:
+    """For an id that is taken."""
+    return f"there is an auth config {config!r} already; make one with another id"
+
+
+def no_such_link() -> str:
+    """For a link that we did not make, or that is over."""
+    return "no such link: it was never made, is over, or its account was removed; ask for a new one"
+
+
+def begins_of(toolkit: str | None) -> str:
+    """With what the names of its tools begin; with nothing, if it is any."""
+    return "" if toolkit is None else f"{toolkit.upper()}_"

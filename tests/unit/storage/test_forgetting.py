@@ -17,6 +17,7 @@ from workbench.model.session import Session
 from workbench.storage import sqlite
 from workbench.storage.opening import open_records
 from workbench.testing.cell_contract import a_cell, a_result
+from workbench.testing.connection_contract import a_link, an_account
 from workbench.testing.key_contract import an_entry
 from workbench.testing.storage_contract import LATE, a_session
 
@@ -32,7 +33,20 @@ async def _work(records: Records, session: Session, chance: random.Random) -> No
     await cells.add(replace(cell, idempotency_key=secret))
     result = replace(a_result(), stdout=Text(text=secret * chance.choice([1, 10, 100, 3000])))
     await cells.finish(session.spec.id, cell.id, LATE, result)
+    await _connect(records, session, chance)
     await records.audit.add(replace(an_entry(), user=session.spec.user, session=session.spec.id, detail=secret))
+
+
+async def _connect(records: Records, session: Session, chance: random.Random) -> None:
+    """An account of its user's, with a link to it; some change, and some go."""
+    secret, store, name = _SECRETS[session.spec.user], records.connections, f"ca_{session.spec.id}"
+    account = replace(an_account(name, session.spec.user), label=secret * chance.choice([1, 30, 500]))
+    await store.add(account, secret.encode())
+    await store.add_link(replace(a_link(secret + name, name), user=session.spec.user, callback_url=secret))
+    seen = await store.get(DEFAULT_PROJECT, account.id)
+    assert await store.replace(seen, replace(account, status_reason=secret * chance.choice([1, 200])), b"")
+    if chance.random() < 0.3:
+        await store.remove(DEFAULT_PROJECT, account.id)
 
 
 async def _come_and_go(records: Records, chance: random.Random) -> list[Session]:
