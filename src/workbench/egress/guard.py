@@ -65,6 +65,10 @@ class Guard:
         self._policy = policy
         self._resolver = resolver
 
+    def is_named(self, host: str) -> bool:
+        """Whether the operator allowed this very host."""
+        return self._policy.is_named(host)
+
     async def addresses(self, host: str, port: int, within_s: float) -> tuple[Address, ...]:
         """All of them were checked; connect to one of these, and do not look the name up again.
 
@@ -109,6 +113,10 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
     def __init__(self, guard: Guard) -> None:
         self._guard = guard
         self._network = httpcore2.AnyIOBackend()
+
+    def is_named(self, host: str) -> bool:
+        """Whether the operator allowed this very host."""
+        return self._guard.is_named(host)
 
     async def connect_tcp(
         self,

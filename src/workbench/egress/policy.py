@@ -70,11 +70,31 @@ class AddressPolicy:
     """Public addresses, and what else the operator allows."""
 
     allowed: tuple[Network, ...] = ()
+    names: frozenset[str] = frozenset()
+    """hosts that may be anywhere"""
+    setting: str = ALLOW_SETTING
+    """which allows more"""
 
     @classmethod
-    def parse(cls, text: str) -> AddressPolicy:
-        """Of addresses and networks, by commas; as the setting has them, which was checked when it was read."""
-        return cls(tuple(ipaddress.ip_network(part.strip()) for part in text.split(",") if part.strip()))
+    def parse(cls, text: str, setting: str = ALLOW_SETTING) -> AddressPolicy:
+        """Of addresses, networks and names, by commas; as the setting has them, which was checked when it was read."""
+        networks, names = [], []
+        for part in filter(None, (part.strip() for part in text.split(","))):
+            try:
+                networks.append(ipaddress.ip_network(part))
+            except ValueError:
+                names.append(part.lower())
+        return cls(tuple(networks), frozenset(names), setting)
+
+    def is_named(self, host: str) -> bool:
+        """Whether the operator allowed this very host, as a name or as an address."""
+        if host.lower() in self.names:
+            return True
+        try:
+            address = ipaddress.ip_address(host)
+        except ValueError:
+            return False
+        return any(address in network for network in self.allowed)
 
     def check(self, address: Address, host: str = "") -> None:
         """Whether one may connect to it; `host` is the name that led there.
@@ -84,13 +104,13 @@ class AddressPolicy:
         """
         # BARRIER: a caller's URL would reach what only this machine and its neighbours can: its own services, a
         # cloud's metadata with its credentials; held by tests/unit/egress/test_policy.py.
-        why = self._objection(address)
+        why = "" if host.lower() in self.names else self._objection(address)
         if why:
             where = f"{host} is at {address}" if host and host != str(address) else f"the address is {address}"
             raise Denied(
-                f"{where}, which is {why}; only public addresses are connected to, and what {ALLOW_SETTING} of the "
+                f"{where}, which is {why}; only public addresses are connected to, and what {self.setting} of the "
                 "server names besides",
-                {"host": host or str(address), "address": str(address), "setting": ALLOW_SETTING},
+                {"host": host or str(address), "address": str(address), "setting": self.setting},
             )
 
     def _objection(self, address: Address) -> str:
@@ -106,6 +126,11 @@ class AddressPolicy:
             if why:
                 return f"{inner} within, {why}"
         return ""
+
+
+def is_public(address: Address) -> bool:
+    """Whether anybody may connect to it, whatever an operator allows."""
+    return not AddressPolicy()._objection(address)  # noqa: SLF001 - the policy's own words on it
 
 
 def _special(address: Address) -> str:

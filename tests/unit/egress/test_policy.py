@@ -6,7 +6,7 @@ from ipaddress import ip_address
 
 import pytest
 
-from workbench.egress.policy import AddressPolicy
+from workbench.egress.policy import AddressPolicy, is_public
 from workbench.errors import Denied
 
 PUBLIC = AddressPolicy()
@@ -112,3 +112,20 @@ def test_what_is_allowed_may_be_connected_to_and_its_neighbour_may_not() -> None
 def test_an_address_without_a_name_is_told_as_itself() -> None:
     with pytest.raises(Denied, match=r"^the address is 10\.0\.0\.1, which is private;"):
         PUBLIC.check(ip_address("10.0.0.1"), "10.0.0.1")
+
+
+def test_a_host_that_is_named_may_be_anywhere_and_the_setting_that_allows_more_is_told() -> None:
+    policy = AddressPolicy.parse("Wiki.corp.example, 10.1.0.0/16", "WORKBENCH_TOOLKITS_ALLOW")
+    policy.check(ip_address("192.168.0.1"), "wiki.CORP.example")
+    with pytest.raises(Denied, match="WORKBENCH_TOOLKITS_ALLOW"):
+        policy.check(ip_address("192.168.0.1"), "other.corp.example")
+    hosts = ("wiki.corp.example", "10.1.2.3", "10.2.0.1", "8.8.8.8", "x.example")
+    assert [host for host in hosts if policy.is_named(host)] == ["wiki.corp.example", "10.1.2.3"]
+
+
+@pytest.mark.parametrize(
+    ("address", "public"),
+    [("93.184.216.34", True), ("127.0.0.1", False), ("10.1.2.3", False), ("2606:4700::1", True), ("fd00::1", False)],
+)
+def test_what_is_public_is_so_whatever_is_allowed(address: str, public: bool) -> None:
+    assert is_public(ip_address(address)) is public

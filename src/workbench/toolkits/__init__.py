@@ -1,0 +1,1 @@
+"""Sources of tools: descriptions of services turned into tools, and the calls that carry them out."""
