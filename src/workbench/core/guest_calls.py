@@ -75,7 +75,7 @@ class GuestCalls:
         async with self._noted(call.caller, under_way) as outcome:
             try:
                 under_way.helped = await self._help(call, under_way)
-                body = _told(under_way.helped.result)
+                body = _told(under_way.helped.result, under_way.helped.error)
             except WorkbenchError as problem:
                 outcome.code = code_of(problem)
                 body = _told(None, problem.message, outcome.code)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import mimetypes
 import posixpath
 from collections.abc import Awaitable, Callable, Mapping
@@ -13,6 +14,7 @@ from workbench.core.links import address_of
 from workbench.core.mount_requests import MakeLink, OpenMountFile
 from workbench.core.mounts import Mounts
 from workbench.core.router.basic_tools import ANSWER, CHAT, listed
+from workbench.core.router.proxying import RawCall
 from workbench.core.router.router import Router
 from workbench.errors import Denied, InvalidRequest, NotConfigured
 from workbench.model.ids import ProjectId
@@ -20,6 +22,9 @@ from workbench.model.mounts import LinkAction
 from workbench.model.session import Session
 from workbench.model.toolkit import ToolCall
 
+# From here on a service says that it did not do it.
+_REFUSED = 400
+_MOST_SAID = 500
 _NEEDS_TOOLS = frozenset({"run_tool", "invoke_llm", "web_search"})
 _NO_SERVER = (
     "a link needs a workbench server that it leads to, and none runs: start one by `workbench serve`; who runs the "
@@ -32,6 +37,8 @@ class Helped:
     """What a helper gets, and what it cost."""
 
     result: Any
+    error: str = ""
+    """what a service said to a call that was made; the result is its whole answer then"""
     prompt_tokens: int = 0
     completion_tokens: int = 0
 
@@ -81,16 +88,18 @@ class Helpers:
     async def _invoke_llm(self, session: Session, arguments: dict[str, Any]) -> Helped:
         # BARRIER: the model and the search are tools as well, and who has ruled those out, or wants to approve them
         # first, means both; held by tests/unit/core/test_guest_calls.py.
-        await self._router.check_usable(CHAT, session)
+        query = _text(arguments, "query")
+        await self._router.check_usable(ToolCall(slug=CHAT, arguments={"query": query}, session=session))
         effort = arguments.get("reasoning_effort") or ""
-        question = Question(_text(arguments, "query"), effort if isinstance(effort, str) else repr(effort))
+        question = Question(query, effort if isinstance(effort, str) else repr(effort))
         done = await self._model.complete(question)
         return Helped(result=done.text, prompt_tokens=done.prompt_tokens, completion_tokens=done.completion_tokens)
 
     async def _web_search(self, session: Session, arguments: dict[str, Any]) -> Helped:
         # BARRIER: as above.
-        await self._router.check_usable(ANSWER, session)
-        return Helped(result=listed(await self._search.search(_text(arguments, "query"))))
+        query = _text(arguments, "query")
+        await self._router.check_usable(ToolCall(slug=ANSWER, arguments={"query": query}, session=session))
+        return Helped(result=listed(await self._search.search(query)))
 
     async def _run_tool(self, session: Session, arguments: dict[str, Any]) -> Helped:
         given, account = arguments.get("arguments"), arguments.get("account")
@@ -112,7 +121,21 @@ class Helpers:
         return Helped(result=told, prompt_tokens=done.prompt_tokens, completion_tokens=done.completion_tokens)
 
     async def _proxy(self, session: Session, arguments: dict[str, Any]) -> Helped:
-        self._router.refuse_proxy(session, _text(arguments, "toolkit"))
+        call = RawCall(
+            toolkit=_text(arguments, "toolkit"),
+            endpoint=_text(arguments, "endpoint"),
+            method=_text(arguments, "method"),
+            body=arguments.get("body"),
+            query=_pairs(arguments, "query_params"),
+            headers=_pairs(arguments, "headers"),
+        )
+        made = await self._router.proxy_inside(session, call)
+        if made.problem:
+            return Helped(result=made.told(), error=made.problem)
+        if made.status >= _REFUSED:
+            words = json.dumps(made.told()["data"], ensure_ascii=False)[:_MOST_SAID]
+            return Helped(result=made.told(), error=f"API returned status {made.status}: {words}")
+        return Helped(result=made.told()["data"])
 
     async def _file_link(self, session: Session, arguments: dict[str, Any]) -> Helped:
         if not self._address:
@@ -137,6 +160,15 @@ class Helpers:
         wanted = OpenMountFile(session=session.spec.id, path=_text(arguments, "path"))
         file = await self._mounts_of(session.spec.project).describe_file(wanted)
         return Helped(result=f"{session.mount}/{file.path}")
+
+
+def _pairs(arguments: dict[str, Any], name: str) -> tuple[tuple[str, str], ...]:
+    table = arguments.get(name) or {}
+    if not isinstance(table, dict):
+        raise InvalidRequest(f"{name} must be an object, not {type(table).__name__}")
+    # A list is one parameter several times, as in addresses.
+    pairs = [(key, one) for key, value in table.items() for one in (value if isinstance(value, list) else [value])]
+    return tuple((str(key), one if isinstance(one, str) else json.dumps(one)) for key, one in pairs if one is not None)
 
 
 def _text(arguments: dict[str, Any], name: str) -> str:

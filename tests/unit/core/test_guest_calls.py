@@ -76,8 +76,10 @@ class World:
             catalogue=Catalogue([BasicTools(model=self.model, search=OneResult(), clock=self.clock)]),
             limiter=limiter,
             audit=self.records.audit,
+            memory=self.records.tools,
             clock=self.clock,
             mounts_of=lambda project: self.bench(project).mounts,
+            approvals_key=lambda: b"a secret of this test",
         )
         return GuestCalls(
             records=self.records,
@@ -210,7 +212,7 @@ async def test_tools_and_the_proxy_say_that_there_is_no_toolkit(world: World) ->
     session = await world.session()
     tool = await world.ask(session, "run_tool", tool_slug="GMAIL_SEND_EMAIL", arguments={})
     proxy = await world.ask(session, "proxy", toolkit="gmail", method="GET", endpoint="/")
-    assert {tool["code"], proxy["code"]} == {"not_configured"}
+    assert (tool["code"], proxy["code"]) == ("not_configured", "not_found")
     assert "no toolkit is configured" in tool["error"]
     assert "GMAIL_SEND_EMAIL" in tool["error"]
 

@@ -36,6 +36,13 @@ def checked(tool: Tool, arguments: Json) -> Json:
 
 
 def _wrong(place: str, value: Any, schema: Json) -> str:
+    if "anyOf" in schema:
+        # What is wrong with the one that was meant: the first of the same kind.
+        kinds = [one for one in schema["anyOf"] if _is(value, one["type"])]
+        if not kinds:
+            wanted = " or ".join(_NAMES[one["type"]] for one in schema["anyOf"])
+            return f"`{place}` has to be {wanted}, not {_named(value)}"
+        return _wrong(place, value, kinds[0])
     kind = schema.get("type", "")
     if kind and not _is(value, kind):
         return f"`{place or 'arguments'}` has to be {_NAMES[kind]}, not {_named(value)}"

@@ -10,8 +10,7 @@ from workbench.contracts.clock import Clock
 from workbench.contracts.services import EFFORTS, Found, LanguageModel, Question, WebSearch
 from workbench.core.router.arguments import checked
 from workbench.errors import InvalidRequest, NotFound
-from workbench.model.session import Session
-from workbench.model.toolkit import Connection, Json, Tool, ToolCall, Toolkit, ToolResult
+from workbench.model.toolkit import Json, Tool, ToolCall, Toolkit, ToolResult
 
 CHAT, ANSWER = "COMPOSIO_SEARCH_GROQ_CHAT", "COMPOSIO_SEARCH_EXA_ANSWER"
 _SYSTEM = ("system", "developer")
@@ -118,6 +117,8 @@ _ANSWER = Tool(
     tags=("readOnlyHint", "openWorldHint"),
     no_auth=True,
 )
+# The same objects each time: by that others know that nothing has changed.
+_TOOLKITS, _TOOLS = (_TOOLKIT,), (_CHAT, _ANSWER)
 
 
 class BasicTools:
@@ -130,15 +131,11 @@ class BasicTools:
 
     async def toolkits(self) -> tuple[Toolkit, ...]:
         """As `ToolSource` has it."""
-        return (_TOOLKIT,)
+        return _TOOLKITS
 
     async def tools(self) -> tuple[Tool, ...]:
         """As `ToolSource` has it."""
-        return (_CHAT, _ANSWER)
-
-    async def connection(self, toolkit: str, session: Session) -> Connection:  # noqa: ARG002
-        """As `ToolSource` has it."""
-        return Connection(toolkit=toolkit, is_active=True, words="It needs no account, and can be used right away.")
+        return _TOOLS
 
     async def run(self, call: ToolCall) -> ToolResult:
         """As `ToolSource` has it."""

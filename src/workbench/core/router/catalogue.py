@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import difflib
-import itertools
-from collections.abc import Iterable, Sequence
+import heapq
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from workbench.contracts.tools import ToolSource
-from workbench.errors import Denied, NotConfigured
-from workbench.model.configuration import Choice, SessionConfig, is_named
-from workbench.model.session import Session
-from workbench.model.toolkit import Connection, Tool, Toolkit
+from workbench.core.router.rules import Rules, tags_at_worst
+from workbench.errors import Denied, NotConfigured, NotFound
+from workbench.model.configuration import Choice, SessionConfig
+from workbench.model.ids import ProjectId
+from workbench.model.toolkit import Tool, Toolkit
 
 _MOST_NAMED = 20
 _MOST_SLUG = 100
@@ -30,32 +32,78 @@ class Entry:
     source: ToolSource
 
 
-class Catalogue:
-    """All sources. Owns none of them."""
+Added = Callable[[ProjectId | None], Awaitable[Sequence[ToolSource]]]
+"""those that were added for a project and for all; for all alone with None"""
+_MOST_PROJECTS = 64
 
-    def __init__(self, sources: Sequence[ToolSource]) -> None:
-        self._sources = tuple(sources)
+
+class Catalogue:
+    """All sources. Owns none of them. What was added for one project is in the catalogue `of` it."""
+
+    def __init__(
+        self, sources: Sequence[ToolSource], added: Added | None = None, project: ProjectId | None = None
+    ) -> None:
+        self._own = tuple(sources)
+        self._added = added
+        self._project = project
+        self._of: dict[ProjectId, Catalogue] = {}
+        self._seen: tuple[object, ...] = ()
+        self._entries: dict[str, Entry] = {}
+
+    def of(self, project: ProjectId) -> Catalogue:
+        """As a project has it."""
+        if self._added is None:
+            return self
+        if project not in self._of:
+            while len(self._of) >= _MOST_PROJECTS:
+                del self._of[next(iter(self._of))]
+            self._of[project] = Catalogue(self._own, self._added, project)
+        return self._of[project]
+
+    async def _sources(self) -> tuple[ToolSource, ...]:
+        # First: of two tools of one name, that counts which somebody added on purpose.
+        return (*(await self._added(self._project) if self._added is not None else ()), *self._own)
 
     async def toolkits(self) -> tuple[Toolkit, ...]:
         """Of all sources, by slug."""
         found: dict[str, Toolkit] = {}
-        for source in self._sources:
-            for toolkit in await source.toolkits():
+        for toolkits in await self._told():
+            for toolkit in toolkits:
                 found.setdefault(toolkit.slug, toolkit)
         return tuple(found[slug] for slug in sorted(found))
 
+    async def _told(self) -> list[tuple[Toolkit, ...]]:
+        """By each source. At once, as one that does not answer keeps who asks for as long as it may."""
+        return await asyncio.gather(*(one.toolkits() for one in await self._sources()))
+
+    async def toolkit_slugs(self) -> frozenset[str]:
+        """Of all sources."""
+        return frozenset(one.slug for one in await self.toolkits())
+
     async def entries(self) -> dict[str, Entry]:
-        """Of all sources, by the slug of the tool."""
-        found: dict[str, Entry] = {}
-        for source in self._sources:
-            toolkits = {toolkit.slug: toolkit for toolkit in await source.toolkits()}
-            for tool in await source.tools():
-                found.setdefault(tool.slug, Entry(tool, toolkits[tool.toolkit], source))
-        return found
+        """Of all sources, by the slug of the tool; to be read only."""
+
+        async def listed_by(source: ToolSource) -> tuple[ToolSource, tuple[Toolkit, ...], tuple[Tool, ...]]:
+            return source, await source.toolkits(), await source.tools()
+
+        listed = await asyncio.gather(*(listed_by(one) for one in await self._sources()))
+        # Sources tell the same again until something has changed; there are thousands of tools.
+        seen = tuple(one for _, toolkits, tools in listed for one in (toolkits, tools))
+        if len(seen) != len(self._seen) or any(one is not other for one, other in zip(seen, self._seen, strict=True)):
+            found: dict[str, Entry] = {}
+            for source, toolkits, tools in listed:
+                by_slug = {toolkit.slug: toolkit for toolkit in toolkits}
+                for tool in tools:
+                    found.setdefault(tool.slug, Entry(tool, by_slug[tool.toolkit], source))
+            self._seen, self._entries = seen, found
+        return self._entries
 
     async def usable(self, config: SessionConfig) -> dict[str, Entry]:
-        """Those that a session of this configuration may use."""
-        return {slug: one for slug, one in (await self.entries()).items() if not why_not(config, one)}
+        """Those that a session of this configuration may use; to be read only."""
+        entries, rules = await self.entries(), Rules(config)
+        if rules.are_none:
+            return entries
+        return {slug: one for slug, one in entries.items() if not rules.why_not(one.toolkit, one.tool)}
 
     async def find(self, slug: str, config: SessionConfig) -> Entry:
         """The tool of that name, for a session.
@@ -64,98 +112,77 @@ class Catalogue:
             NotConfigured: there is none of that name here.
             Denied: there is, but the session may not use it.
         """
-        entries = await self.entries()
-        entry = entries.get(slug)
+        entry = (await self.entries()).get(slug)
         if entry is None:
-            usable = [known for known, one in entries.items() if not why_not(config, one)]
-            raise NotConfigured(unknown_words(slug, usable), {"tool": slug[:_MOST_SLUG]})
-        if reason := why_not(config, entry):
+            words = unknown_words(slug, list(await self.usable(config)))
+            raise NotConfigured(words, {"tool": slug[:_MOST_SLUG]})
+        if reason := Rules(config).why_not(entry.toolkit, entry.tool):
             raise Denied(f"{slug} cannot be used in this session, {reason}", {"tool": slug})
         return entry
 
-    async def connection(self, toolkit: str, session: Session) -> Connection:
-        """How the session's user is connected with a toolkit.
+    async def toolkit(self, slug: str) -> Toolkit:
+        """The one of that name, whatever session asks.
 
         Raises:
-            NotConfigured: there is no such toolkit here.
+            NotFound: there is no such toolkit here.
         """
-        for source in self._sources:
-            if any(one.slug == toolkit for one in await source.toolkits()):
-                return await source.connection(toolkit, session)
-        raise NotConfigured(await self.unknown_toolkit_words(toolkit), {"toolkit": toolkit[:_MOST_SLUG]})
+        for toolkits in await self._told():
+            for one in toolkits:
+                if one.slug == slug:
+                    return one
+        raise NotFound(await self.unknown_toolkit_words(slug), {"toolkit": slug[:_MOST_SLUG]})
 
     async def unknown_toolkit_words(self, toolkit: str) -> str:
         """For one that there is not."""
-        known = ", ".join(one.slug for one in await self.toolkits())
+        known = [one.slug for one in await self.toolkits()]
+        near = nearest(toolkit.lower(), known)
+        hint = f"did you mean {' or '.join(near)}? There are" if near else "there are"
         return (
             f"the toolkit {toolkit[:_MOST_SLUG]!r} is not configured on this workbench, so nothing can be connected "
-            f"with it; there are: {known or 'none'}"
+            f"with it; {hint}: {', '.join(known) or 'none'}; `workbench toolkits add` adds others"
         )
-
-
-def why_not(config: SessionConfig, entry: Entry) -> str:
-    """Why a session of this configuration may not use a tool; empty if it may."""
-    return _why_not_toolkit(config, entry.toolkit) or _why_not_tool(config, entry.tool)
 
 
 def is_enabled(config: SessionConfig, toolkit: Toolkit) -> bool:
     """Whether a session of this configuration may use a toolkit at all."""
-    return not _why_not_toolkit(config, toolkit)
+    return not Rules(config).why_not_toolkit(toolkit)
 
 
-def _why_not_toolkit(config: SessionConfig, toolkit: Toolkit) -> str:
-    choice = config.toolkits
-    if choice is None or choice.takes(toolkit.slug):
-        return ""
-    if toolkit.is_basic and not is_named(toolkit.slug, choice.disable):
-        return ""
-    return f"as its configuration does not enable the toolkit {toolkit.slug}"
-
-
-def _why_not_tool(config: SessionConfig, tool: Tool) -> str:
-    if not all(one.tools.takes(tool.slug) for one in config.tools_of(tool.toolkit)):
-        return f"as its configuration does not enable it among the tools of {tool.toolkit}"
-    for tags in _tags(config, tool):
-        if tags.enable is not None and not set(tags.enable) & set(tool.tags):
-            return f"as it has none of the tags that its configuration enables: {', '.join(tags.enable) or 'none'}"
-        if hit := sorted(set(tags.disable or ()) & set(tool.tags)):
-            return f"as its configuration disables what is tagged {', '.join(hit)}"
-    return _why_not_unasked(config, tool)
-
-
-def _tags(config: SessionConfig, tool: Tool) -> list[Choice]:
-    """Those of its toolkit, or else those of all."""
+def tags_for(config: SessionConfig, tool: Tool) -> list[Choice]:
+    """What is said of tags: for its toolkit, or else for all."""
     own = [one.tags for one in config.tools_of(tool.toolkit) if one.tags is not None]
     return own or ([] if config.tags is None else [config.tags])
 
 
-def _why_not_unasked(config: SessionConfig, tool: Tool) -> str:
-    """BARRIER: what somebody wants to approve first must not be done without; held by
-    tests/unit/core/router/test_catalogue.py.
-    """
-    asked = [
-        config.toolkits is not None and config.toolkits.asks_first(tool.toolkit),
-        any(one.tools.asks_first(tool.slug) for one in config.tools_of(tool.toolkit)),
-        any(set(tags.require_approval or ()) & set(tool.tags) for tags in _tags(config, tool)),
-    ]
-    if any(asked):
-        return "as its configuration wants each call of it to be approved, and this server cannot ask anybody for that"
-    return ""
+def is_asked_first(config: SessionConfig, tool: Tool) -> bool:
+    """Whether somebody wants to approve it, by the name of its toolkit or by one of its tags."""
+    return (config.toolkits is not None and config.toolkits.asks_first(tool.toolkit)) or any(
+        tags_at_worst(tool).intersection(tags.require_approval or ()) for tags in tags_for(config, tool)
+    )
 
 
 def nearest(slug: str, known: Iterable[str], most: int = 3) -> list[str]:
-    """Names that may have been meant, the likeliest first; of very many only the first are looked at."""
+    """Names that may have been meant, the likeliest first."""
+    slug, names = slug[:_MOST_SLUG], list(known)
     # BARRIER: one request with many unknown names and tools of its own would stop the server for a minute; held by
     # tests/unit/core/router/test_searching.py.
-    looked_at = list(itertools.islice(known, _MOST_COMPARED))
-    return difflib.get_close_matches(slug[:_MOST_SLUG], looked_at, n=most, cutoff=_ALIKE)
+    if len(names) > _MOST_COMPARED:
+        # Those that share most words are enough; of those that share as many, the first.
+        words = set(slug.split("_"))
+        shared = ((len(words.intersection(name.split("_"))), -number) for number, name in enumerate(names))
+        names = [names[-place] for _, place in heapq.nlargest(_MOST_COMPARED, shared)]
+    return difflib.get_close_matches(slug, names, n=most, cutoff=_ALIKE)
 
 
 def unknown_words(slug: str, known: Sequence[str]) -> str:
     """For a tool that there is not."""
     near = nearest(slug, known)
-    hint = f"did you mean {' or '.join(near)}? There are" if near else "there are"
-    there = ", ".join(sorted(known)[:_MOST_NAMED]) or "none"
-    return (
-        f"no tool {slug[:_MOST_SLUG]!r} here: no toolkit is configured on this workbench that has it; {hint}: {there}"
-    )
+    hint = f"did you mean {' or '.join(near)}? {there_words(known)}" if near else there_words(known)
+    return f"no tool {slug[:_MOST_SLUG]!r} here: no toolkit is configured on this workbench that has it; {hint}"
+
+
+def there_words(known: Sequence[str]) -> str:
+    """What there is instead. The first of thousands would be of no use to anybody."""
+    if len(known) > _MOST_NAMED:
+        return f"COMPOSIO_SEARCH_TOOLS finds the right one of the {len(known):,} there are"
+    return f"there are: {', '.join(sorted(known)) or 'none'}"

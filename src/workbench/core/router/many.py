@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from workbench.contracts.clock import Clock
 from workbench.core.mounts import Mounts
 from workbench.core.router import offloading
-from workbench.core.router.meta import META_SLUGS
+from workbench.core.router.meta import MOST_AT_ONCE
 from workbench.core.router.offered import REMOTE_WORKBENCH
 from workbench.errors import WorkbenchError
 from workbench.model.session import Session
 from workbench.model.toolkit import Json, ToolCall, ToolResult
 
-# Of one call; more wait for their turn.
-_SIDE_BY_SIDE = 10
+# Of one call: all that it may have.
+_SIDE_BY_SIDE = MOST_AT_ONCE
 
-Run = Callable[[ToolCall], Awaitable[ToolResult]]
-"""one tool to its end; a failure of any kind is in the result"""
+Run = Callable[[int], Awaitable[ToolResult]]
+"""the call of that number to its end; a failure of any kind is in the result"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,18 +32,17 @@ async def run_many(calls: Sequence[ToolCall], run: Run) -> list[_Ended]:
     """All of them, in their order."""
     room = asyncio.Semaphore(_SIDE_BY_SIDE)
 
-    async def one(call: ToolCall) -> _Ended:
-        if call.slug in META_SLUGS:
-            return _Ended(call, ToolResult(data={}, error=_no_meta(call.slug)))
+    async def one(number: int, call: ToolCall) -> _Ended:
         async with room:
-            return _Ended(call, await run(call))
+            return _Ended(call, await run(number))
 
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(one(call)) for call in calls]
+        tasks = [group.create_task(one(number, call)) for number, call in enumerate(calls)]
     return [task.result() for task in tasks]
 
 
-def _no_meta(slug: str) -> str:
+def no_meta(slug: str) -> str:
+    """For a tool that is not run so."""
     return f"{slug} is a meta tool, and is called by itself, not among others"
 
 

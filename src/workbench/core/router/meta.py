@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from workbench.core.router.account_actions import ACTIONS, INITIATE
 from workbench.core.router.offered import (
     GET_TOOL_SCHEMAS,
     MANAGE_CONNECTIONS,
@@ -156,8 +157,9 @@ _SEARCH = _meta(
 _SCHEMAS = _meta(
     GET_TOOL_SCHEMAS,
     "Get tool schemas",
-    "What tools take and give, by their slugs. Use it before running a tool whose schema was not told in full. A slug "
-    "that does not exist is told in `not_found`, with the nearest ones.",
+    "What tools take and give, by their slugs. Use it before running a tool whose schema was not told in full. "
+    "`seen_output` is what answers really looked like. A slug that does not exist is in `not_found`, with the nearest "
+    "ones.",
     ("readOnlyHint",),
     _object(
         {
@@ -186,6 +188,7 @@ _MANY = _meta(
     "Multi-execute tools",
     "Run 1 to 50 tools at once, each by itself: one that fails stops no other. Only tools that do not need the "
     "others' answers; only slugs that COMPOSIO_SEARCH_TOOLS or COMPOSIO_GET_TOOL_SCHEMAS has told; no meta tools.\n"
+    "- Where a person has to approve some of them, they are asked once for all: put such calls together.\n"
     "- `results` has one entry for each, in the order that was asked: `response.data`, or `error`.\n"
     "- With `sync_response_to_workbench`, or where answers are large, all of them are written to one JSON file in the "
     "sandbox, which `remote_file_info.file_path` names: read it there by COMPOSIO_REMOTE_WORKBENCH. A "
@@ -239,15 +242,28 @@ _MANY = _meta(
         ("results", "total_count", "success_count", "error_count"),
     ),
 )
+_WISH = _object(
+    {
+        "toolkit": {**_text("Slug of the toolkit.", 200), "minLength": 1},
+        "action": {"type": "string", "enum": list(ACTIONS), "default": INITIATE, "description": "What to do."},
+        "account": _text("Which account, by its id or alias; needed where there are several.", 200),
+        "alias": _text("What it is to be called: a new one, or the one that is renamed.", 100),
+    },
+    ("toolkit",),
+)
 _CONNECT = _meta(
     MANAGE_CONNECTIONS,
     "Manage connections",
-    "Look whether the user's accounts are connected with toolkits, and begin to connect those that are not. "
-    "`failed` says why: most often the toolkit is not configured on this workbench.",
+    "Look whether the user's accounts are connected with toolkits, and begin to connect those that are not: give each "
+    "`redirect_url` to the user, who opens it in a browser. `failed` says why.\n"
+    "- In the place of a slug there may be an object, to connect one more account under another `alias`, or to `list`, "
+    "`rename` or `remove` accounts. Remove one only if the user said so: it is gone with its access.",
     ("destructiveHint", "openWorldHint"),
     _object(
         {
-            "toolkits": _list({"type": "string", "maxLength": 200}, "Slugs of toolkits.", 1, _MOST_TOOLKITS),
+            "toolkits": _list(
+                {"anyOf": [{"type": "string", "maxLength": 200}, _WISH]}, "Slugs of toolkits.", 1, _MOST_TOOLKITS
+            ),
             "reinitiate_all": {**_flag("Begin anew also where there is a connection."), "default": False},
             "session_id": _WORKFLOW,
         },
@@ -256,7 +272,10 @@ _CONNECT = _meta(
     _answer(
         {
             "message": _text(""),
-            "results": {**_ANY, "description": "By toolkit; `status` is active, initiated or failed."},
+            "results": {
+                **_ANY,
+                "description": "By toolkit; `status` is active, initiated or failed; renamed or removed after those.",
+            },
             "summary": {**_ANY, "description": "How many of each."},
             "session": _WORKFLOW_TOLD,
         },
@@ -266,7 +285,8 @@ _CONNECT = _meta(
 _WAIT = _meta(
     WAIT_FOR_CONNECTIONS,
     "Wait for connections",
-    "How connections that were begun have gone on. It answers at once where nothing can change any more.",
+    "Wait until the user has connected one of these toolkits, or all: up to 50 s, then call it again. It answers at "
+    "once where nothing is under way.",
     ("readOnlyHint", "idempotentHint"),
     _object(
         {

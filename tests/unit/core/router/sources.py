@@ -8,7 +8,7 @@ from workbench.errors import NotFound
 from workbench.model.configuration import SessionConfig
 from workbench.model.ids import MountId, SandboxId, SessionId
 from workbench.model.session import Session, SessionSpec
-from workbench.model.toolkit import Connection, Tool, ToolCall, Toolkit, ToolResult
+from workbench.model.toolkit import Tool, ToolCall, Toolkit, ToolResult
 
 
 async def _echo(call: ToolCall) -> ToolResult:
@@ -40,11 +40,6 @@ class Source:
             raise NotFound(f"no tool {call.slug}")
         self.calls.append(call)
         return await self._does(call)
-
-    async def connection(self, toolkit: str, session: Session) -> Connection:
-        del session
-        no_auth = next(one for one in self._toolkits if one.slug == toolkit).no_auth
-        return Connection(toolkit=toolkit, is_active=no_auth, words="as it is")
 
 
 def tool(slug: str, toolkit: str) -> Tool:

@@ -4,90 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
-from tests.unit.core.router.sources import Source, tool
-from tests.unit.core.standins import FakeClock, FakeHost, NoFetching, WorldRecords
+from tests.unit.core.router.world import World
 
-from workbench.core import requests
-from workbench.core.call_limits import CallLimiter, CallLimits
-from workbench.core.links import LinkSigner
-from workbench.core.router import router as routing
-from workbench.core.router.catalogue import Catalogue
-from workbench.core.router.router import Execute, Router
-from workbench.core.workbench import Workbench
-from workbench.data_folder import DataFolder
-from workbench.errors import Denied, InvalidRequest, QuotaExceeded, SandboxOff, UpstreamRefused
-from workbench.model.configuration import Choice, SandboxSwitches, SessionConfig, ToolChoice
-from workbench.model.ids import SessionId
-from workbench.model.session import Session
-from workbench.model.toolkit import ToolCall, Toolkit, ToolResult
-from workbench.storage.disk import DiskMountStore
-
-APP = Toolkit(slug="app", name="App", no_auth=True)
-META = Toolkit(slug="composio", name="Composio", no_auth=True)
-DO = tool("APP_DO", "app")
-
-
-class World:
-    def __init__(self, data: DataFolder) -> None:
-        self.clock = FakeClock()
-        self.records = WorldRecords()
-        self.files = data.files
-        self.gate: asyncio.Event | None = None
-        self.at_once = 0
-        self.most_at_once = 0
-        self.source = Source((APP,), (DO,), self._do)
-        self.sandbox = Source((META,), (tool("COMPOSIO_REMOTE_WORKBENCH", "composio"),))
-        self.bench = Workbench(
-            host=FakeHost(),
-            records=self.records,
-            mounts=DiskMountStore(data),
-            fetching=NoFetching(),
-            signer=LinkSigner(lambda: b"a secret"),
-            clock=self.clock,
-        )
-
-    async def _do(self, call: ToolCall) -> ToolResult:
-        self.at_once += 1
-        self.most_at_once = max(self.at_once, self.most_at_once)
-        try:
-            await (self.gate.wait() if self.gate else asyncio.sleep(0))
-            if "raise" in call.arguments:
-                raise UpstreamRefused("no, said the app")
-            return ToolResult(data={"did": call.arguments}, error=call.arguments.get("error", ""))
-        finally:
-            self.at_once -= 1
-
-    def router(self, **limits: int) -> Router:
-        return Router(
-            catalogue=Catalogue([self.source]),
-            limiter=CallLimiter(CallLimits(**limits), self.clock),
-            audit=self.records.audit,
-            clock=self.clock,
-            mounts_of=lambda _: self.bench.mounts,
-        )
-
-    async def session(self, config: SessionConfig | None = None, name: str = "one") -> Session:
-        (self.files / name).mkdir()
-        ask = requests.CreateSession(session=SessionId(name), user="ann", config=config or SessionConfig())
-        return (await self.bench.create_session(ask)).session
-
-    async def execute(self, session: Session, slug: str, router: Router | None = None, **more: Any) -> ToolResult:
-        return await (router or self.router()).execute(Execute(session=session, slug=slug, **more), self.sandbox)
-
-
-async def _timing_out(_: ToolCall) -> ToolResult:
-    raise TimeoutError("of its own")
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> World:
-    data = DataFolder(tmp_path / "data")
-    data.make()
-    return World(data)
+from workbench.core.connection_requests import FinishByFields
+from workbench.core.router import calling
+from workbench.errors import Denied, InvalidRequest, QuotaExceeded, SandboxOff
+from workbench.model.configuration import Choice, ManageConnections, SandboxSwitches, SessionConfig, ToolChoice
+from workbench.model.toolkit import AuthKind, ToolCall, ToolResult
 
 
 async def test_a_tool_is_run_for_the_session_by_its_source(world: World) -> None:
@@ -105,21 +30,26 @@ async def test_what_a_source_raises_and_what_it_says_are_both_results(world: Wor
 
 
 async def test_one_that_takes_for_ever_is_given_up(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(routing, "_MOST_S", 0.01)
+    monkeypatch.setattr(calling, "MOST_S", 0.01)
     world.gate = asyncio.Event()
     told = await world.execute(await world.session(), "APP_DO")
     assert "given up" in told.error
     assert world.at_once == 0
 
 
+async def _timing_out(_: ToolCall) -> ToolResult:
+    raise TimeoutError("of its own")
+
+
 async def test_a_timeout_inside_a_source_is_not_told_as_ours(world: World) -> None:
-    world.source = Source((APP,), (DO,), _timing_out)
+    world.source._does = _timing_out
     with pytest.raises(TimeoutError, match="of its own"):
         await world.execute(await world.session(), "APP_DO")
 
 
-async def test_calls_count_with_those_of_the_session(world: World) -> None:
+async def test_calls_count_with_those_of_the_session(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     session, router = await world.session(), world.router(a_minute=1)
+    monkeypatch.setattr(world.clock, "now_iso", lambda: world.clock.after(0))
     for _ in range(64):
         await world.execute(session, "APP_DO", router)
     with pytest.raises(QuotaExceeded):
@@ -130,20 +60,19 @@ async def test_calls_count_with_those_of_the_session(world: World) -> None:
     assert "calls a minute" in told.data["results"][0]["error"]
 
 
-async def test_many_are_run_side_by_side_within_a_bound(world: World) -> None:
+async def test_all_that_one_call_may_have_are_run_side_by_side_and_told_in_order(world: World) -> None:
     world.gate = asyncio.Event()
     tools = [{"tool_slug": "APP_DO", "arguments": {"n": n}} for n in range(50)]
     arguments = {"tools": tools, "sync_response_to_workbench": False}
     running = asyncio.create_task(
         world.execute(await world.session(), "COMPOSIO_MULTI_EXECUTE_TOOL", arguments=arguments)
     )
-    for _ in range(20):
+    for _ in range(200):
         await asyncio.sleep(0)
-    assert world.at_once == 10
+    assert world.at_once == 50
     world.gate.set()
     told = await running
     assert [one["response"]["data"]["did"]["n"] for one in told.data["results"]] == list(range(50))
-    assert world.most_at_once == 10
 
 
 async def test_a_file_that_cannot_be_written_costs_no_answer(world: World) -> None:
@@ -208,7 +137,7 @@ async def test_a_key_that_is_not_for_raw_calls_makes_none_by_the_tool(world: Wor
     with pytest.raises(Denied, match="proxy"):
         await world.execute(session, "COMPOSIO_PROXY_EXECUTE", arguments=arguments)
     told = await world.execute(session, "COMPOSIO_PROXY_EXECUTE", arguments=arguments, may_proxy=True)
-    assert "cannot be reached" in told.error
+    assert "not called by HTTP" in told.error
 
 
 async def test_a_token_runs_no_tools_where_they_were_taken_away_from_the_sessions_code(world: World) -> None:
@@ -219,6 +148,139 @@ async def test_a_token_runs_no_tools_where_they_were_taken_away_from_the_session
             await world.execute(session, slug, for_code=True)
     assert world.source.calls == []
     assert (await world.execute(session, "APP_DO")).error == ""
+
+
+async def test_arguments_are_checked_before_anything_is_called(world: World) -> None:
+    session = await world.session()
+    await world.connect(session)
+    told = await world.execute(session, "MAIL_SEND", arguments={"copies": 2})
+    assert "`to` is missing" in told.error
+    assert "Whom to." in told.error
+    told = await world.execute(session, "MAIL_SEND", arguments={"to": 5})
+    assert "`to` has to be a text, not a whole number (5)" in told.error
+    with pytest.raises(InvalidRequest, match="`copies` has to be a whole number"):
+        await world.router().run_inside(
+            ToolCall(slug="MAIL_SEND", arguments={"to": "x", "copies": "two"}, session=session)
+        )
+    assert world.source.calls == []
+    # What nobody filled in is left out.
+    assert (await world.execute(session, "MAIL_SEND", arguments={"to": "x", "copies": None})).error == ""
+    assert world.source.calls[0].arguments == {"to": "x"}
+
+
+async def test_a_call_sent_again_with_the_same_mark_has_the_same_key_for_the_service(world: World) -> None:
+    session = await world.session()
+    for mark in ("a", "a", "b", "", ""):
+        await world.execute(session, "APP_DO", mark=mark)
+    keys = [call.idempotency_key for call in world.source.calls]
+    assert keys[0] == keys[1]
+    assert len(set(keys)) == 4
+    assert all(len(key) == 32 for key in keys)
+    other = await world.session(name="two")
+    await world.execute(other, "APP_DO", mark="a")
+    assert world.source.calls[-1].idempotency_key != keys[0]
+    await world.many(session, ("APP_DO", {}), ("APP_DO", {}), mark="a")
+    assert world.source.calls[-1].idempotency_key != world.source.calls[-2].idempotency_key
+
+
+async def test_without_an_account_the_next_step_is_told_and_nothing_is_called(world: World) -> None:
+    session, router = await world.session(), world.router()
+    told = await world.execute(session, "MAIL_SEND", arguments={"to": "x"})
+    assert "no active connection of user 'ann' with mail" in told.error
+    assert "COMPOSIO_MANAGE_CONNECTIONS" in told.error
+    with pytest.raises(Denied, match="no active connection"):
+        await router.run_inside(ToolCall(slug="MAIL_READ", arguments={}, session=session))
+    assert world.source.calls == []
+
+
+async def test_a_call_brings_the_credential_of_the_account_that_was_named(world: World) -> None:
+    session = await world.session()
+    first, second = await world.connect(session, "k-1", "home"), await world.connect(session, "k-2", "work")
+    for account in ("", "home", first.id, second.id):
+        assert (await world.execute(session, "MAIL_READ", account=account)).error == ""
+    used = [call.credential for call in world.source.calls]
+    assert [one.account for one in used if one] == [second.id, first.id, first.id, second.id]
+    assert [one.values["api_key"].reveal() for one in used if one] == ["k-2", "k-1", "k-1", "k-2"]
+    assert "k-1" not in repr(world.source.calls)
+    told = await world.execute(session, "MAIL_READ", account="none")
+    assert "no account 'none' of mail" in told.error
+
+
+async def test_a_credential_that_the_service_refuses_is_told_in_clear_words(world: World) -> None:
+    async def refuse(call: ToolCall) -> ToolResult:
+        return ToolResult(data={}, error="401 Unauthorized", http_status=401)
+
+    session = await world.session()
+    await world.connect(session)
+    world.source._does = refuse
+    told = await world.execute(session, "MAIL_READ")
+    assert told.error.startswith("401 Unauthorized. ")
+    assert "mail" in told.error
+
+
+async def test_agents_are_given_links_and_wait_for_what_becomes_of_them(world: World) -> None:
+    session = await world.session(SessionConfig(manage_connections=ManageConnections(wait_for_connections=True)))
+    told = await world.execute(
+        session, "COMPOSIO_MANAGE_CONNECTIONS", arguments={"toolkits": ["mail", "app", "none"]}, address="http://x.test"
+    )
+    mail = told.data["results"]["mail"]
+    assert mail["status"] == "initiated"
+    assert mail["redirect_url"].startswith("http://x.test/connect/")
+    assert told.data["results"]["app"]["status"] == "active"
+    assert "'none' is not configured" in told.data["results"]["none"]["error_message"]
+    assert told.data["summary"] == {
+        "total_toolkits": 3,
+        "active_connections": 1,
+        "initiated_connections": 1,
+        "failed_connections": 1,
+    }
+
+    async def wait(**more: str) -> dict[str, str]:
+        arguments = {"toolkits": ["mail", "none"], **more}
+        told = await world.execute(session, "COMPOSIO_WAIT_FOR_CONNECTIONS", arguments=arguments)
+        return {slug: one["status"] for slug, one in told.data["results"].items()}
+
+    assert await wait() == {"mail": "INITIATED", "none": "NOT_FOUND"}
+    assert 45 <= world.clock.paused_s <= 55
+    waiting = asyncio.create_task(wait(mode="any"))
+    await asyncio.sleep(0)
+    token = mail["redirect_url"].rpartition("/")[2]
+    await world.links.finish(FinishByFields(token=token, kind=AuthKind.API_KEY, values={"api_key": "k-1"}))
+    assert await waiting == {"mail": "ACTIVE", "none": "NOT_FOUND"}
+    again = await world.execute(session, "COMPOSIO_MANAGE_CONNECTIONS", arguments={"toolkits": ["mail"]})
+    assert again.data["results"]["mail"]["connected_account_id"] == mail["connected_account_id"]
+
+
+async def test_a_search_tells_who_is_connected_and_what_to_do_next(world: World) -> None:
+    session = await world.session(SessionConfig(tags=Choice(require_approval=("destructiveHint",))))
+    ask = {"queries": [{"use_case": "send a letter to somebody"}]}
+    told = (await world.execute(session, "COMPOSIO_SEARCH_TOOLS", arguments=ask)).data
+    (status,) = told["toolkit_connection_statuses"]
+    assert (status["toolkit"], status["description"], status["has_active_connection"]) == ("mail", "Letters.", False)
+    steps = " ".join(told["next_steps_guidance"])
+    assert "first call COMPOSIO_MANAGE_CONNECTIONS with toolkits=['mail']" in steps
+    assert "A person is asked before these run: MAIL_SEND" in steps
+    for key in ("k-1", "k-2"):
+        await world.connect(session, key)
+    told = (await world.execute(session, "COMPOSIO_SEARCH_TOOLS", arguments=ask)).data
+    (status,) = told["toolkit_connection_statuses"]
+    assert len(status["accounts"]) == 2
+    assert status["has_active_connection"]
+
+
+async def test_what_answers_look_like_is_remembered_without_what_they_say(world: World) -> None:
+    session = await world.session()
+    await world.connect(session)
+    for number in range(14):
+        await world.execute(session, "MAIL_SEND", arguments={"to": f"canary-{number}@example.test"})
+    told = await world.execute(session, "COMPOSIO_GET_TOOL_SCHEMAS", arguments={"tool_slugs": ["mail_send"]})
+    seen = told.data["tool_schemas"]["MAIL_SEND"]["seen_output"]
+    assert seen == {"note": "`data` as seen in 14 calls", "shape": {"did": {"to": "string"}}}
+    assert "canary" not in json.dumps(seen)
+    # What failed is nothing to go by.
+    await world.execute(session, "APP_DO", arguments={"error": "it broke"})
+    told = await world.execute(session, "COMPOSIO_GET_TOOL_SCHEMAS", arguments={"tool_slugs": ["APP_DO"]})
+    assert "seen_output" not in told.data["tool_schemas"]["APP_DO"]
 
 
 async def test_feedback_is_counted_as_a_call_so_that_nobody_fills_the_audit(world: World) -> None:
