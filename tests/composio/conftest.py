@@ -15,7 +15,7 @@ PREFIXES = ("/api/v3.1", "/api/v3")
 @pytest.fixture(scope="session")
 def server() -> Iterator[Running]:
     """The one that all share."""
-    with own_settings(max_body_mib=1) as settings, running(settings) as server:
+    with own_settings(max_body_mib=1, toolkits_shipped="none") as settings, running(settings) as server:
         yield server
 
 

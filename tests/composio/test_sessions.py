@@ -149,7 +149,7 @@ _TOOL = {"slug": "x", "name": "n", "description": "d", "input_schema": {"type": 
         ({"tags": ["someHint"]}, ["tags", "readOnlyHint"]),
         ({"multi_account": {"max_accounts_per_toolkit": 11}}, ["max_accounts_per_toolkit", "10"]),
         ({"hooks": [{"type": "before_execute"}]}, ["hooks", "your own code"]),
-        ({"experimental": {"permissions": {"default": "ask_every_call"}}}, ["permissions", "your own code"]),
+        ({"experimental": {"permissions": {"default": "ask_sometimes"}}}, ["experimental.permissions.default"]),
         ({"experimental": {"session_config_id": "sc_1"}}, ["session_config_id", "no saved"]),
         ({"experimental": {"custom_tools": [{**_TOOL, "slug": "a b"}]}}, ["experimental.custom_tools.0.slug"]),
         ({"experimental": {"custom_tools": [{**_TOOL, "slug": "LOCAL_X"}]}}, ["LOCAL_", "another name"]),

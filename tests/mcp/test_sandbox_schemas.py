@@ -7,7 +7,7 @@ from typing import Any
 
 import mcp_types as types
 import pytest
-from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+from jsonschema import Draft202012Validator
 from tests.mcp.conftest import Connect
 
 from workbench.mcp.families import Family

@@ -7,7 +7,7 @@ from typing import Any
 
 import mcp_types as types
 import pytest
-from jsonschema import validate  # type: ignore[import-untyped]
+from jsonschema import validate
 from mcp.client import Client
 from tests.mcp.conftest import Connect
 

@@ -9,17 +9,55 @@ from typing import Any
 import schemathesis
 from schemathesis.core.parameters import ParameterLocation
 
-_OWN_KEY, _SESSION, _SWITCHED_OFF, _USER, _CELL, _COMMAND = os.environ["FUZZED_WITH"].split(",")
+_OWN_KEY, _SESSION, _SWITCHED_OFF, _USER, _CELL, _COMMAND, _CONFIG, _ACCOUNT, _DYING = os.environ["FUZZED_WITH"].split(
+    ","
+)
 # What the run needs to its end, and may not be ended by a request that found it in an answer.
-_KEPT = {"key_id": _OWN_KEY, "session_id": _SESSION, "user_id": _USER}
-_NOBODY = {"key_id": "0123456789ab", "session_id": "nobody", "user_id": "nobody"}
+_KEPT = {
+    "key_id": _OWN_KEY,
+    "session_id": _SESSION,
+    "user_id": _USER,
+    "account_id": _ACCOUNT,
+    "connection_id": _ACCOUNT,
+    "auth_config_id": _CONFIG,
+}
+_NOBODY = {
+    "key_id": "0123456789ab",
+    "session_id": "nobody",
+    "user_id": "nobody",
+    "account_id": "ca_nobody",
+    "connection_id": "ca_nobody",
+    "auth_config_id": "ac_nobody",
+}
+_DOOMED_ACCOUNTS = {
+    "remove_connection": itertools.cycle(_DYING.split()[::2]),
+    "api_delete_connected_account": itertools.cycle(_DYING.split()[1::2]),
+}
 # Files that are there for it: one to be read, and many to be deleted.
 _FILE, _DOOMED = "kept.txt", itertools.count(1)
-_ENDING = {"revoke_key", "rotate_key", "delete_session", "delete_user", "api_delete_session"}
+# Toolkits to be added, which nobody reaches, and to be removed.
+_ADDED, _REMOVED = itertools.count(1), itertools.count(1)
+_ENDING = {
+    "revoke_key",
+    "rotate_key",
+    "delete_session",
+    "delete_user",
+    "api_delete_session",
+    "remove_toolkit",
+    "remove_auth_config",
+    "api_delete_auth_config",
+    *_DOOMED_ACCOUNTS,
+}
 
-# What no request can have here, as no toolkit that has accounts is configured: for a session that there is not.
-_NOT_HERE = {"api_link_toolkit", "api_proxy_execute"}
+# What no request can have here, as nobody has an account: for a session that there is not.
+_NOT_HERE = {"api_proxy_execute"}
 _TOOL = "COMPOSIO_REMOTE_WORKBENCH"
+_ACCOUNTS = {
+    "api_create_auth_config",
+    "api_create_connected_account",
+    "api_change_connected_account",
+    "api_link_account",
+}
 
 
 @schemathesis.hook
@@ -31,6 +69,11 @@ def before_call(context: Any, case: schemathesis.Case[Any], kwargs: dict[str, An
         for name in names:
             if names[name] == _KEPT.get(name):
                 names[name] = _NOBODY[name]
+        if operation in _DOOMED_ACCOUNTS and case.meta and not case.meta.is_negative_at(ParameterLocation.PATH):
+            for name in names:
+                names[name] = next(_DOOMED_ACCOUNTS[operation])
+        if operation == "remove_toolkit":
+            names["slug"] = f"kit{next(_REMOVED)}"
         return
     if case.meta is None:
         return
@@ -50,6 +93,11 @@ def _name_what_is_there(names: dict[str, Any], path: str) -> None:
     if "session_id" in names:
         # A local sandbox is for a session that has none of ours.
         names["session_id"] = _SWITCHED_OFF if path.endswith("/local-sandbox") else _SESSION
+    for name in ("account_id", "connection_id", "auth_config_id"):
+        if name in names:
+            names[name] = _KEPT[name]
+    if path.startswith("/v1/toolkits/"):
+        names["slug"] = "fuzzed"
     if "tool_slug" in names:
         names["tool_slug"] = _TOOL
     if "mount_id" in names:
@@ -70,6 +118,13 @@ def _make_question_true(query: dict[str, Any]) -> None:
 
 def _make_true(body: dict[str, Any], path: str, operation: str) -> None:
     """Things that a schema has no words for, and that are told in words."""
+    if operation == "add_toolkit":
+        # Of one origin, with its own options; what is tried is this machine's, and refused.
+        body.clear()
+        body |= {"slug": f"kit{next(_ADDED)}", "url": "http://127.0.0.1:9/mcp", "test": False}
+    _name_a_toolkit(body)
+    if operation in _ACCOUNTS:
+        _make_true_of_accounts(body, operation)
     if "/mounts/" in path:
         _make_true_of_files(body, operation)
     elif path.startswith("/api/"):
@@ -81,6 +136,28 @@ def _make_true(body: dict[str, Any], path: str, operation: str) -> None:
     if "label" in body:
         # It must be printable, by Unicode's account of it.
         body["label"] = "".join(letter for letter in body["label"] if letter.isprintable())
+
+
+def _name_a_toolkit(body: dict[str, Any]) -> None:
+    """Names of toolkits that were added are found in answers; nobody reaches those, and they have no accounts."""
+    toolkit = body.get("toolkit")
+    if isinstance(toolkit, dict) and str(toolkit.get("slug", "")).startswith(("kit", "fuzzed")):
+        toolkit["slug"] = "github"
+    elif isinstance(toolkit, str) and toolkit.startswith(("kit", "fuzzed")):
+        body["toolkit"] = "github"
+
+
+def _make_true_of_accounts(body: dict[str, Any], operation: str) -> None:
+    """Which kinds a toolkit has, and what proves an account by them, is said by the toolkit."""
+    if operation == "api_create_auth_config":
+        body["auth_config"] = {"authScheme": "OAUTH2", "credentials": {"client_id": "a-client"}}
+    if operation == "api_link_account":
+        body["auth_config_id"] = _CONFIG
+    if operation == "api_create_connected_account":
+        body["auth_config"] = {"id": _CONFIG}
+    body.pop("connection" if operation == "api_change_connected_account" else "state", None)
+    if isinstance(body.get("connection"), dict):
+        body["connection"].pop("state", None)
 
 
 def _make_true_of_tools(body: dict[str, Any], operation: str) -> None:

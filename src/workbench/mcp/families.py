@@ -16,6 +16,8 @@ class Family(StrEnum):
     """create_session, execute_code and their siblings"""
     KERNEL = "kernel"
     """interrupt, restart, undo, branch, variables"""
+    ROUTER = "router"
+    """COMPOSIO_SEARCH_TOOLS and its siblings, which find and run tools of apps; and those that are preloaded"""
 
 
 Families = frozenset[Family]

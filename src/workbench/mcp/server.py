@@ -13,15 +13,19 @@ from mcp.shared.exceptions import MCPError
 
 from workbench import __version__
 from workbench.errors import InternalError, WorkbenchError
+from workbench.mcp.answers import Answer
+from workbench.mcp.asking import AskFirst, answers_of, way_to_ask
 from workbench.mcp.families import Families
 from workbench.mcp.resources import TEMPLATES, read_resource
 from workbench.mcp.tool import Tool
-from workbench.mcp.tools import ALL_TOOLS
+from workbench.mcp.tools import ALL_TOOLS, ROUTER_TOOLS
+from workbench.mcp.tools.router import RouterTool, approve_waiting, shown_by_router
 from workbench.mcp.visit import Visit
 from workbench.mcp.wording import for_agents
 
 Context = ServerRequestContext[Any, Any]
 Receive = Callable[[Context], Awaitable[Visit]]
+Shown = Tool[Any] | RouterTool
 
 INSTRUCTIONS = (
     "A computer for running code: a persistent, isolated sandbox with a Jupyter-grade Python kernel. Variables, "
@@ -38,13 +42,17 @@ class _Rooms:
 
     async def list_tools(self, context: Context, _: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         visit = await self._visit(context)
-        return types.ListToolsResult(tools=[tool.listed() for tool in _seen_by(visit)])
+        return types.ListToolsResult(tools=[tool.listed() for tool in await _seen_by(visit)])
 
-    async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+    async def call_tool(
+        self, context: Context, params: types.CallToolRequestParams
+    ) -> types.CallToolResult | types.InputRequiredResult:
         visit = await self._visit(context)
-        tool = next((one for one in _seen_by(visit) if one.name == params.name), None)
+        tool = next((one for one in await _seen_by(visit) if one.name == params.name), None)
         if tool is None:
-            raise MCPError(code=types.INVALID_PARAMS, message=f"no tool {params.name[:60]!r} here; {_there_are(visit)}")
+            there = await _there_are(visit)
+            raise MCPError(code=types.INVALID_PARAMS, message=f"no tool {params.name[:60]!r} here; {there}")
+        visit = replace(visit, answers=answers_of(params), ask=way_to_ask(context))
         if context.meta is not None and context.meta.get("progress_token") is not None:
 
             async def report(progress: float, total: float | None, message: str) -> None:
@@ -53,13 +61,16 @@ class _Rooms:
             visit = replace(visit, on_progress=report)
         given = dict(params.arguments or {})
         try:
+            await approve_waiting(visit, tool.family)
             return (await tool.answer(visit, given)).result(visit.most_answer_bytes)
+        except AskFirst as first:
+            return first.result()
         except Exception as problem:  # noqa: BLE001  (whatever it is, the agent reads that it is ours)
             name = visit.around.defect(f"tool {tool.name}", problem)
             ours = InternalError(
                 f"the server has a defect here, and its log has it as {name}. Whether this ran is unknown: look first"
             )
-            return (await tool.refused(visit, tool, given, ours)).result(visit.most_answer_bytes)
+            return (await _refused(visit, tool, given, ours)).result(visit.most_answer_bytes)
 
     async def list_resources(self, _: Context, __: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
         """None by name: files come and go, and are named by who exported them."""
@@ -90,14 +101,26 @@ class _Rooms:
             raise MCPError(code=types.INVALID_REQUEST, message=for_agents(problem)) from None
 
 
-def _seen_by(visit: Visit) -> list[Tool[Any]]:
-    return shown_tools(visit.families) if visit.has_sandbox else []
+async def _refused(visit: Visit, tool: Shown, given: dict[str, Any], problem: WorkbenchError) -> Answer:
+    if isinstance(tool, RouterTool):
+        return await tool.refused(visit, given, problem)
+    return await tool.refused(visit, tool, given, problem)
 
 
-def _there_are(visit: Visit) -> str:
+async def _seen_by(visit: Visit) -> list[Shown]:
+    """What a client is shown, in the order in which it is likely to be used."""
+    own: list[Shown] = [*shown_tools(visit.families)] if visit.has_sandbox else []
+    others = await shown_by_router(visit)
+    # At a session's own address work begins with the search for tools; elsewhere with what every session has.
+    return [*own, *others] if visit.own_session is None else [*others, *own]
+
+
+async def _there_are(visit: Visit) -> str:
+    names = ", ".join(one.name for one in await _seen_by(visit))
     if not visit.has_sandbox:
-        return f"session {visit.session!r} is configured without a sandbox, so that there are none"
-    return f"there are: {', '.join(one.name for one in _seen_by(visit))}"
+        without = f"session {visit.session!r} is configured without a sandbox, so that there are none of it"
+        return f"{without}; there are: {names}" if names else without
+    return f"there are: {names}"
 
 
 def shown_tools(families: Families) -> list[Tool[Any]]:
@@ -109,7 +132,8 @@ def _input_schema(name: str) -> dict[str, Any] | None:
     """For the library, which looks with every call whether arguments are repeated in headers, and would list all tools
     to find out.
     """
-    tool = next((one for one in ALL_TOOLS if one.name == name), None)
+    known: tuple[Shown, ...] = (*ALL_TOOLS, *ROUTER_TOOLS)
+    tool = next((one for one in known if one.name == name), None)
     return None if tool is None else tool.listed().input_schema
 
 

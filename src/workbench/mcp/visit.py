@@ -7,9 +7,12 @@ from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from workbench.core.router.approving import Answers
+from workbench.core.router.router import Router
 from workbench.core.workbench import Workbench
 from workbench.mcp.families import DEFAULT_FAMILIES, Families
-from workbench.model.ids import SessionId
+from workbench.model.approval import InputRequired
+from workbench.model.ids import KeyId, SessionId
 from workbench.model.records import CellRecord
 
 OnProgress = Callable[[float, float | None, str], Awaitable[None]]
@@ -40,6 +43,22 @@ class Surroundings(Protocol):
         ...
 
 
+Ask = Callable[[InputRequired], Awaitable[Answers | None]]
+"""the person at the client; None if they cannot be asked after all"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tooling:
+    """Tools of apps, and what the caller may do with them."""
+
+    router: Router
+    key: KeyId | None = None
+    may_proxy: bool = False
+    """raw calls to services"""
+    for_code: bool = False
+    """the caller has a token of the session, as code has"""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visit:
     """One caller."""
@@ -62,6 +81,12 @@ class Visit:
     """of a whole answer, as the transport carries it; what is over is left out and said"""
     address: str = ""
     """that links to files lead to, if there is a server"""
+    tooling: Tooling | None = None
+    """None where there are no tools of apps"""
+    answers: Answers = field(default_factory=Answers)
+    """that came with the call, to what was asked before"""
+    ask: Ask | None = None
+    """None if nobody can be asked"""
     extra: dict[str, str] = field(default_factory=dict)
     """for the log"""
 

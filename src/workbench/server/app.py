@@ -17,12 +17,15 @@ from workbench.errors import InternalError, InvalidRequest, MethodNotAllowed, No
 from workbench.server import docs, health
 from workbench.server.answers import refusal
 from workbench.server.background import answer_calls, count_down, keep_house
+from workbench.server.composio import auth_configs as composio_auth_configs
+from workbench.server.composio import connected_accounts as composio_accounts
 from workbench.server.composio import execute as composio_execute
 from workbench.server.composio import mounts as composio_mounts
 from workbench.server.composio import sessions as composio_sessions
 from workbench.server.composio import tools as composio_tools
 from workbench.server.composio.reading import WrongBody
 from workbench.server.composio.routes import Api
+from workbench.server.connect import ConnectDoor
 from workbench.server.door import Door, Note
 from workbench.server.files.door import FilesDoor
 from workbench.server.front import Front
@@ -30,18 +33,20 @@ from workbench.server.mcp import McpDoor
 from workbench.server.openapi import document
 from workbench.server.questions import NotJson, refused_parameters
 from workbench.server.refusals import API, api_refusal, told
-from workbench.server.rest import audit, cells, files, keys, sessions, state, users
+from workbench.server.rest import audit, cells, connections, files, keys, sessions, state, toolkits, users
 from workbench.server.service import ServerOptions, Service
 
 # In the order in which they are tried: what is asked for most is found first.
 _ROUTERS = (cells.router, cells.commands, sessions.router, state.router, files.router, keys.router, users.router,
-            audit.router, health.router)  # fmt: skip
+            connections.router, toolkits.router, audit.router, health.router)  # fmt: skip
 # Of the sessions API; each of them twice, as it has two addresses.
 _APIS: tuple[Api, ...] = (
     composio_sessions.api,
     composio_mounts.api,
     composio_execute.api,
     composio_tools.api,
+    composio_accounts.api,
+    composio_auth_configs.api,
 )
 
 
@@ -67,6 +72,7 @@ def make_app(service: Service, options: ServerOptions) -> FastAPI:
     app.router.routes.extend(app.state.mcp.routes())
     app.state.files = FilesDoor(door)
     app.router.routes.append(app.state.files.route())
+    app.router.routes.extend(ConnectDoor(door).routes())
     _add_documents(app, options)
     app.add_exception_handler(WorkbenchError, _refused)
     app.add_exception_handler(NotJson, _not_json)
@@ -160,7 +166,10 @@ def _routes(app: FastAPI) -> list[Route]:
 
 def _methods_at(app: FastAPI, path: str) -> str:
     """All that this address takes: the router names only those of the first route that it finds."""
-    found = {method for route in _routes(app) if route.path_regex.match(path) for method in route.methods or ()}
+    fitting = [route for route in _routes(app) if route.path_regex.match(path)]
+    # An address of its own is not one of those with a name in that place, which it could be one of.
+    own = [route for route in fitting if route.path == path] or fitting
+    found = {method for route in own for method in route.methods or ()}
     return ", ".join(sorted(found)) or "GET"
 
 

@@ -58,11 +58,18 @@ async def _keep_sweeping(door: Door) -> None:
     await _pause(_FIRST_SWEEP_S)
     while True:
         await _round(door, sweep, "sweep")
+        await _round(door, _drop_links, "links")
         await _pause(_SWEEP_EVERY_S)
 
 
 async def _pause(seconds: float) -> None:
     await asyncio.sleep(seconds * random.uniform(1 - _JITTER, 1 + _JITTER))  # noqa: S311
+
+
+async def _drop_links(door: Door) -> int:
+    """Those by which accounts are connected, whose time is over."""
+    await door.service.connections.sweep()
+    return 0
 
 
 async def _settle(door: Door) -> int:

@@ -27,6 +27,8 @@ _GUARDED = re.compile(r"/v1/|/api/|/mcp(/|$)|/tool_router/")
 _REST = ("/v1/", API)
 # Where a link stands for a key, and bodies are as large as files.
 _FILES = "/files/"
+# Where a link stands for a key too, and a person fills in a form.
+_CONNECT = "/connect/"
 _ASKING = frozenset({"GET", "HEAD", "OPTIONS"})
 # What has no use for a body. If one comes all the same, it is not read.
 _WITHOUT_BODY = _ASKING | {"DELETE", "TRACE"}
@@ -72,7 +74,7 @@ class Front:
         note: Note = scope["workbench.note"]
         # BARRIER: who has no good link is refused there before a byte of their body is read; held by
         # tests/server/test_files_links.py.
-        if scope["path"].startswith(_FILES):
+        if scope["path"].startswith((_FILES, _CONNECT)):
             await self._app(scope, receive, out)
             return
         # BARRIER: below this address nobody gets in without a key, and no body is read of who has none; held by

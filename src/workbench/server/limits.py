@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable
+from urllib.parse import parse_qsl
 
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
@@ -21,6 +22,8 @@ _VALUE_BYTES = 200
 _MOST_VALUES = 100_000
 # So many cost nothing worth a second look.
 _FEW_VALUES = 1000
+_JSON, _FORM = "application/json", "application/x-www-form-urlencoded"
+_MOST_FIELDS = 50
 _NOT_STRUCTURE = bytes(set(range(256)) - set(b'{[,"'))
 
 
@@ -44,6 +47,32 @@ async def read_body(
         InvalidRequest: it did not come in time.
         QuotaExceeded: `hold` has no room for it.
     """
+    body = await _read(headers, receive, most, hold)
+    if body:
+        _check_type(headers, _JSON)
+        hold(values_in(body) * _VALUE_BYTES)
+    return body
+
+
+async def read_form(headers: Headers, receive: Receive, most: int) -> dict[str, str]:
+    """The fields of a form, as browsers send it; of two with the same name the last counts.
+
+    Raises:
+        TooLarge: it has more than `most` bytes, or more fields than any of ours.
+        UnsupportedMedia: it is no form.
+        InvalidRequest: it did not come in time, or cannot be read.
+    """
+    body = await _read(headers, receive, most, _anything_goes)
+    if not body:
+        return {}
+    _check_type(headers, _FORM)
+    try:
+        return dict(parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS, errors="strict"))
+    except ValueError:
+        raise InvalidRequest("the form cannot be read; fill it in again") from None
+
+
+async def _read(headers: Headers, receive: Receive, most: int, hold: Callable[[int], None]) -> bytes:
     if not has_body(headers):
         return b""
     declared = headers.get("content-length", "0")
@@ -52,15 +81,11 @@ async def read_body(
         raise _too_large(most)
     try:
         async with asyncio.timeout(_BODY_TIMEOUT_S):
-            body = await _whole(receive, most, hold)
+            return await _whole(receive, most, hold)
     except TimeoutError:
         raise InvalidRequest(
             f"the body did not arrive within {_BODY_TIMEOUT_S:g} s; send it again, or put large data into a file"
         ) from None
-    if body:
-        _check_type(headers)
-        hold(values_in(body) * _VALUE_BYTES)
-    return body
 
 
 def values_in(body: bytes) -> int:
@@ -132,9 +157,10 @@ def _too_large(most: int) -> TooLarge:
     )
 
 
-def _check_type(headers: Headers) -> None:
+def _check_type(headers: Headers, wanted: str) -> None:
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != "application/json":
+    if kind != wanted:
+        what = "JSON" if wanted == _JSON else "a form"
         raise UnsupportedMedia(
-            f"the body must be JSON and say so; send `content-type: application/json`, not {kind[:100] or 'none'!r}"
+            f"the body must be {what} and say so; send `content-type: {wanted}`, not {kind[:100] or 'none'!r}"
         )

@@ -12,7 +12,7 @@ from starlette.datastructures import Headers, QueryParams
 from starlette.requests import Request
 
 from workbench.errors import Conflict, Denied, InvalidRequest, NotFound
-from workbench.mcp.families import Families, chosen_families
+from workbench.mcp.families import Families, Family, chosen_families
 from workbench.mcp.leftovers import check_may_be_named
 from workbench.model.access import Caller, Scope
 from workbench.model.ids import SessionId, session_id
@@ -75,9 +75,17 @@ async def arrived(door: Door, request: Request) -> Arrival:
         names_default="session" in asked,
         own_session=own,
         has_sandbox=own is None or await _has_sandbox(door, caller, own),
-        families=chosen_families(asked["tools"]) if "tools" in asked else door.options.families,
+        families=_families(door, asked, request),
         user=_user(asked["user"]) if "user" in asked else DEFAULT_USER,
     )
+
+
+def _families(door: Door, asked: dict[str, str], request: Request) -> Families:
+    """On a session's own address, which SDKs hand to agents, there is all that the session offers."""
+    if "tools" in asked:
+        return chosen_families(asked["tools"])
+    is_own = "session_id" in request.path_params
+    return door.options.families | {Family.ROUTER} if is_own else door.options.families
 
 
 def check_names(headers: Headers, names: frozenset[str] | None) -> None:

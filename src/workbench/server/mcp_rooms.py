@@ -21,7 +21,8 @@ from starlette.types import Message, Receive, Scope, Send
 
 from workbench.errors import MethodNotAllowed, NotFound, Unauthenticated, WorkbenchError
 from workbench.mcp.server import Context, make_server
-from workbench.mcp.visit import Visit
+from workbench.mcp.visit import Tooling, Visit
+from workbench.model.access import Scope as AccessScope
 from workbench.server.addresses import links_lead_to
 from workbench.server.answers import JSON, refusal
 from workbench.server.door import Door
@@ -103,6 +104,12 @@ class Rooms:
             user=arrival.user,
             most_answer_bytes=_MOST_ANSWER_BYTES,
             address=links_lead_to(context.request.scope, self._door.options),
+            tooling=Tooling(
+                router=self._door.service.router,
+                key=arrival.caller.key,
+                may_proxy=arrival.caller.may(AccessScope.PROXY),
+                for_code=arrival.caller.session is not None,
+            ),
         )
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -27,6 +27,7 @@ _TAGS = (
     ("state", "The kernel's memory: looked at, undone, branched, begun anew; and what was run."),
     ("files", "Files of a session from outside: what code inside sees at /mnt/files."),
     ("composio", "The sessions API as SDKs for Composio's service ask it; also under /api/v3."),
+    ("connections", "Accounts of users with other services, and the clients by which they are connected."),
     ("keys", "Keys of a project, and tokens for one session."),
     ("users", "Whoever sessions are made for."),
     ("audit", "Who did what."),

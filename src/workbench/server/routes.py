@@ -17,6 +17,7 @@ _WORDS = {
     422: "A value that cannot be used.",
     429: "More than the tier or the host allows.",
     500: "A defect of the server; its log has it under the request's id.",
+    501: "What it needs is not set up on this server; the message says what to do.",
     502: "What the URL leads to failed, or broke off.",
     503: "The sandbox, the host or the store cannot be reached now.",
 }

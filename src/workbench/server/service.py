@@ -8,8 +8,11 @@ from typing import Protocol
 
 from workbench.core.access import Access
 from workbench.core.caretaker import Caretaker
+from workbench.core.connection_links import ConnectionLinks
+from workbench.core.connections import Connections
 from workbench.core.guest_calls import CallDone
 from workbench.core.router.router import Router
+from workbench.core.toolkits import Toolkits
 from workbench.core.workbench import Workbench
 from workbench.mcp.families import DEFAULT_FAMILIES, Families
 from workbench.model.ids import ProjectId
@@ -27,6 +30,21 @@ class Service(Protocol):
     @property
     def caretaker(self) -> Caretaker:
         """Who looks after sessions that nobody uses."""
+        ...
+
+    @property
+    def connections(self) -> Connections:
+        """Accounts of users with services."""
+        ...
+
+    @property
+    def links(self) -> ConnectionLinks:
+        """By which they are connected."""
+        ...
+
+    @property
+    def toolkits(self) -> Toolkits:
+        """Which ones were added."""
         ...
 
     @property

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from workbench.core import requests
 from workbench.model import access, records, session
 from workbench.model.configuration import SandboxSwitches, SessionConfig
+from workbench.model.connection import AccountId, ConnectedAccount
 from workbench.model.ids import CellId, SessionId, new_cell_id, new_session_id
 from workbench.model.tier import tier_named
 from workbench.wire import rest
@@ -14,6 +17,7 @@ from workbench.wire.problems import kept_problem
 _BETWEEN = "~"
 _MOMENT = r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z"
 CURSOR = rf"^{_MOMENT}{_BETWEEN}[a-z0-9][a-z0-9_-]{{0,47}}$"
+ACCOUNT_CURSOR = rf"^{_MOMENT}{_BETWEEN}ca_[0-9a-f]{{16}}$"
 
 
 def create_session(sent: rest.CreateSession) -> requests.CreateSession:
@@ -175,3 +179,16 @@ def after_cursor(cursor: str | None) -> tuple[str, CellId] | None:
         return None
     at, _, cell = cursor.partition(_BETWEEN)
     return at, CellId(cell)
+
+
+def account_cursor(found: Sequence[ConnectedAccount], limit: int) -> str | None:
+    """Behind the last of a full page, as `ACCOUNT_CURSOR` has it."""
+    return None if len(found) < limit else _BETWEEN.join((found[-1].created_at, found[-1].id))
+
+
+def after_account(cursor: str | None) -> tuple[str, AccountId] | None:
+    """Back again, of one that has been compared with `ACCOUNT_CURSOR`."""
+    if cursor is None:
+        return None
+    at, _, account = cursor.partition(_BETWEEN)
+    return at, AccountId(account)

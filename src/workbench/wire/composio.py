@@ -24,14 +24,14 @@ Slug = Annotated[Line, Field(min_length=1)]
 Slugs = Annotated[list[Slug], Field(max_length=_MOST_NAMES)]
 
 
-def _by_slug(schema: dict[str, Any]) -> None:
+def by_slug(schema: dict[str, Any]) -> None:
     """What is checked of names, in the words that schemas have for it."""
     [(pattern, values)] = schema.pop("patternProperties").items()
     schema["propertyNames"] = {"pattern": pattern, "minLength": 1, "maxLength": 200}
     schema["additionalProperties"] = values
 
 
-_Kits = Field(max_length=_MOST_TOOLKITS, json_schema_extra=_by_slug)
+_Kits = Field(max_length=_MOST_TOOLKITS, json_schema_extra=by_slug)
 Hint = Literal["readOnlyHint", "createHint", "updateHint", "destructiveHint", "idempotentHint", "openWorldHint"]
 
 
@@ -149,11 +149,17 @@ class Feedback(ApiSent):
     enable: bool | None = None
 
 
+_Override = Annotated[str, Field(pattern=r"^(\*|[A-Z0-9_]{1,100})(:[A-Za-z0-9_-]{1,100})?$")]
+_Policy = Literal["always_allow", "always_deny", "ask_once", "ask_always"]
+
+
 class Permissions(ApiSent):
     """Whether somebody is asked before a tool runs."""
 
     default: Literal["allow_all", "ask_every_call", "ask_once_per_session"] = "allow_all"
-    overrides: dict[str, Literal["always_allow", "always_deny", "ask_once", "ask_always"]] | None = None
+    overrides: Annotated[dict[_Override, _Policy], Field(max_length=1000)] | None = Field(
+        default=None, description="By `SLUG`, `SLUG:account` or `*:account`; `__none__` for calls that name no account."
+    )
 
 
 class Configuring(ApiSent):
@@ -209,25 +215,16 @@ class Configuring(ApiSent):
         return self.sandbox or self.workbench
 
 
-def _check_permissions(told: Permissions | None) -> Permissions | None:
-    # BARRIER: as with hooks; held by tests/unit/wire/test_composio.py.
-    if told and (told.default != "allow_all" or set((told.overrides or {}).values()) - {"always_allow"}):
-        raise PydanticCustomError(
-            "permissions",
-            "this server asks nobody before a tool runs; leave `permissions` out, and ask in your own code",
-        )
-    return told
-
-
 class Experiments(ApiSent):
     """What may change in later versions of the API."""
 
     assistive_prompt_config: PromptConfig | None = None
     submit_feedback: Feedback | None = None
     permissions: Permissions | None = None
+    no_elicitation_support_fallback: Literal["deny", "allow"] | None = Field(
+        default=None, description="What becomes of tools that need approval where a client of MCP can ask nobody."
+    )
     session_config_id: str | None = Field(default=None, description="Not kept here: only null is taken.")
-
-    _asked = field_validator("permissions")(_check_permissions)
 
     @field_validator("session_config_id")
     @classmethod

@@ -37,6 +37,7 @@ from workbench.errors import (
     UpstreamUnavailable,
     WorkbenchError,
 )
+from workbench.model.connection import NOT_CONNECTED
 from workbench.wire.rest import Answered
 
 
@@ -85,6 +86,8 @@ ROWS: dict[type[WorkbenchError], Row] = {
 }
 _NO_SESSION = Row(404, "ToolRouterV2_SessionNotFound", 4304)
 _NO_AUTH = Row(400, "ToolRouterV2_ToolkitsIsNoAuth", 4326)
+_NO_CONNECTION = Row(400, "ToolRouterV2_NoActiveConnection", 4302)
+_NO_MANAGED_AUTH = Row(400, "ToolRouterV2_NoManagedAuth", 4308)
 _OTHER_VERSION = Row(409, "ToolRouterV2_ConfigVersionConflict", 4309)
 
 
@@ -112,6 +115,10 @@ def row_of(error: WorkbenchError) -> Row:
         return _NO_SESSION
     if isinstance(error, InvalidRequest) and "no_auth" in error.context:
         return _NO_AUTH
+    if error.context.get("reason") == NOT_CONNECTED:
+        return _NO_CONNECTION
+    if "no_managed_auth" in error.context or error.context.get("reason") == "no_auth_config":
+        return _NO_MANAGED_AUTH
     if isinstance(error, Conflict) and "config_version" in error.context:
         return _OTHER_VERSION
     return ROWS.get(type(error), _INTERNAL)

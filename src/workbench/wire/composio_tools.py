@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
+from workbench.model.connection import ConnectionStatus
 from workbench.model.toolkit import MOST_KNOWN_FIELDS, MOST_QUERIES, MOST_USE_CASE
-from workbench.wire.composio import ApiSent, Slug, Slugs
+from workbench.wire.composio import ApiSent, Slug, Slugs, by_slug
 from workbench.wire.composio_custom import CustomTools
 from workbench.wire.rest import Answered, Line, UserName, Words
+from workbench.wire.rest_connections import AliasName, CallbackUrl
 
 Arguments = dict[str, Any]
+_RESPONSES = "What was answered to `input_requests`, by their ids."
+_STATE = "`request_state` of the answer that asked, as it is."
+RequestState = Annotated[Words, Field(max_length=4096)]
+
+
+class InputResponse(ApiSent):
+    """What a person said to a question."""
+
+    action: Literal["accept", "decline", "cancel"]
+    content: dict[str, Any] | None = Field(default=None, description="The form, as they filled it in.")
+
+
+InputResponses = Annotated[dict[Slug, InputResponse], Field(max_length=20, json_schema_extra=by_slug)]
 
 
 class ExecuteTool(ApiSent):
@@ -23,6 +38,8 @@ class ExecuteTool(ApiSent):
     enable_auto_workbench_offload: bool | None = Field(
         default=None, description="A large answer may go to a file in the sandbox, with a preview in its place."
     )
+    input_responses: InputResponses | None = Field(default=None, description=_RESPONSES)
+    request_state: RequestState | None = Field(default=None, description=_STATE)
     experimental: CustomTools | None = None
 
 
@@ -31,6 +48,8 @@ class ExecuteMeta(ApiSent):
 
     slug: Slug = Field(examples=["COMPOSIO_SEARCH_TOOLS"])
     arguments: Arguments | None = None
+    input_responses: InputResponses | None = Field(default=None, description=_RESPONSES)
+    request_state: RequestState | None = Field(default=None, description=_STATE)
     experimental: CustomTools | None = None
 
 
@@ -40,6 +59,25 @@ class ExecuteForUser(ApiSent):
     user_id: UserName
     arguments: Arguments | None = None
     version: Line | None = Field(default=None, description="Not used: there is one version of each tool.")
+    connected_account_id: Line | None = Field(default=None, description="Which account, where there are several.")
+
+
+class RawParameter(ApiSent):
+    """One of the address, or a header."""
+
+    name: Annotated[Words, Field(min_length=1, max_length=200)]
+    value: Annotated[Words, Field(max_length=8192)]
+    type: Literal["query", "header"] = "header"
+
+
+class BinaryBody(ApiSent):
+    """What is sent as it is."""
+
+    url: Annotated[Words, Field(max_length=8192)] | None = Field(
+        default=None, description="Where it is: a URL, or the key or the path of a file of the session's mount."
+    )
+    base64: str | None = None
+    content_type: Line | None = None
 
 
 class ProxyExecute(ApiSent):
@@ -49,8 +87,11 @@ class ProxyExecute(ApiSent):
     endpoint: Annotated[Words, Field(min_length=1, max_length=8192)]
     method: Literal["GET", "POST", "PUT", "DELETE", "PATCH", "HEAD"]
     body: Any = None
-    binary_body: dict[str, Any] | None = None
-    parameters: list[dict[str, Any]] | None = None
+    binary_body: BinaryBody | None = None
+    parameters: Annotated[list[RawParameter], Field(max_length=200)] | None = None
+    account: Line | None = Field(default=None, description="Which connected account, where there are several.")
+    input_responses: InputResponses | None = Field(default=None, description=_RESPONSES)
+    request_state: RequestState | None = Field(default=None, description=_STATE)
 
 
 class SearchQuery(ApiSent):
@@ -73,9 +114,9 @@ class SearchTools(ApiSent):
 class LinkToolkit(ApiSent):
     """A connection to be made."""
 
-    toolkit: Slug
-    callback_url: Annotated[Words, Field(max_length=2048, pattern=r"^(https?://[^\x00-\x20]*)?$")] | None = None
-    alias: Line | None = None
+    toolkit: Slug = Field(examples=["github"])
+    callback_url: CallbackUrl | None = None
+    alias: AliasName | None = None
 
 
 class Executed(Answered):
@@ -87,6 +128,25 @@ class Executed(Answered):
     result_type: Literal["completed", "failed"]
 
 
+class InputRequest(Answered):
+    """What a person is asked."""
+
+    type: Literal["elicitation"] = "elicitation"
+    mode: Literal["form"] = "form"
+    message: str
+    requested_schema: dict[str, Any] = Field(description="JSON Schema of the form.")
+
+
+class InputRequired(Answered):
+    """Nothing was run: a person is to be asked first. The same call is sent again, with what they said in
+    `input_responses`, and with `request_state`.
+    """
+
+    result_type: Literal["input_required"] = "input_required"
+    input_requests: dict[str, InputRequest]
+    request_state: str = Field(description="Good for ten minutes, for this call, once.")
+
+
 class ExecutedForUser(Answered):
     """The same in other words."""
 
@@ -96,13 +156,29 @@ class ExecutedForUser(Answered):
     log_id: str
 
 
+class BinaryData(Answered):
+    """An answer that is a file: it is in the session's mount, and can be had by a link for an hour."""
+
+    url: str
+    content_type: str
+    size: int
+    expires_at: str
+    mount_relative_path: str
+
+
 class Proxied(Answered):
-    """What a service answered."""
+    """What a service answered. Where it gave no whole answer the status is 504, and one that was never asked has 502;
+    both with the reason as `data.error`.
+    """
+
+    LEFT_OUT: ClassVar[frozenset[str]] = frozenset({"data", "headers", "binary_data"})
+    """where there is none: some clients take no null"""
 
     result_type: Literal["completed"] = "completed"
     status: int
     data: Any = None
     headers: dict[str, str] | None = None
+    binary_data: BinaryData | None = Field(default=None, description="A file, in the place of `data`.")
 
 
 class Found(Answered):
@@ -184,6 +260,25 @@ class ToolkitMeta(Answered):
     isNoAuth: bool  # noqa: N815  (the API's name)
 
 
+class AccountConfig(Answered):
+    """How an account was connected."""
+
+    id: str
+    auth_scheme: str
+    is_composio_managed: bool = False
+    is_disabled: bool = False
+
+
+class ToolkitAccount(Answered):
+    """An account of a user's, with its toolkit."""
+
+    id: str
+    user_id: str
+    status: str
+    created_at: str
+    auth_config: AccountConfig
+
+
 class ToolkitShown(Answered):
     """A toolkit, as a session sees it."""
 
@@ -193,7 +288,7 @@ class ToolkitShown(Answered):
     is_no_auth: bool
     composio_managed_auth_schemes: list[str]
     meta: ToolkitMeta
-    connected_account: None = Field(default=None, description="None: this server has no connected accounts.")
+    connected_account: ToolkitAccount | None = None
 
 
 class ToolkitPage(Page):
@@ -210,10 +305,45 @@ class LinkMade(Answered):
     connected_account_id: str
 
 
+class AccountState(Answered):
+    """What is told of its credential: of which kind it is, and never what."""
+
+    authScheme: str  # noqa: N815  (the API's name)
+    val: dict[str, Any] = Field(default_factory=dict)
+
+
 class ConnectedAccount(Answered):
     """A user's account of a toolkit."""
 
     id: str
-    status: str
+    status: ConnectionStatus
+    status_reason: str | None
     user_id: str
+    alias: str | None
     toolkit: ToolkitNamed
+    auth_config: AccountConfig
+    created_at: str
+    updated_at: str
+    is_disabled: bool = False
+    state: AccountState
+    data: dict[str, Any] = Field(default_factory=dict)
+
+
+class ConnectedAccountPage(Page):
+    """Some accounts."""
+
+    items: list[ConnectedAccount]
+
+
+class AccountDeleted(Answered):
+    """It is gone."""
+
+    success: bool
+
+
+class AccountRefreshed(Answered):
+    """It has a new token."""
+
+    id: str
+    status: str
+    redirect_url: str | None = None

@@ -502,6 +502,62 @@ class Keys(Answered):
     items: list[Key]
 
 
+class AddToolkit(Sent):
+    """A toolkit for the caller's project. It comes from exactly one of `url`, `composio` and `openapi`; `command` and
+    `functions` run what lies on the server's machine, and only who runs it adds those."""
+
+    slug: str = Field(max_length=100, description="Small letters, digits and _: what its tools begin with.")
+    url: str | None = Field(default=None, max_length=4000, description="Of an MCP server (streamable HTTP).")
+    headers: dict[str, str] | None = Field(default=None, description="Sent to that server alone; kept sealed.")
+    bearer: str | None = Field(default=None, max_length=16_000, description="The same, as `Authorization: Bearer …`.")
+    composio: list[str] | None = Field(default=None, description="Slugs of toolkits of Composio's.")
+    key: str | None = Field(default=None, max_length=16_000, description="Your own key of Composio's; kept sealed.")
+    address: str | None = Field(default=None, max_length=4000, description="Where Composio is, if it is elsewhere.")
+    openapi: str | None = Field(default=None, max_length=4000, description="URL of a document of OpenAPI 3.")
+    base_url: str | None = Field(default=None, max_length=4000, description="Where its service is, if not as it says.")
+    command: list[str] | None = Field(default=None, description="Refused here; see `workbench toolkits add`.")
+    functions: str | None = Field(default=None, max_length=4000, description="Refused here as well.")
+    name: str | None = Field(default=None, max_length=200)
+    description: str | None = Field(default=None, max_length=4000)
+    timeout_s: Whole | None = Field(default=None, ge=1, le=3600, description="For one call.")
+    test: bool = Field(default=True, description="Keep it only if its tools can be listed now.")
+
+
+class ToolkitTool(Answered):
+    """A tool of a toolkit that was added."""
+
+    slug: str
+    name: str
+    description: str
+    tags: list[str]
+
+
+class AddedToolkit(Answered):
+    """A toolkit that was added, without its secrets."""
+
+    slug: str
+    kind: str = Field(description="Where its tools come from: `command`, `url`, `functions`, `composio`, `openapi`.")
+    project: str | None = Field(description="null: for all.")
+    from_file: bool = Field(description="It is in the settings file.")
+    added_at: str | None
+    secrets: list[str] = Field(description="Names of what is kept sealed of it.")
+    tool_count: int
+    problem: str = Field(description="Why it cannot be used now; empty if it can.")
+    refused: dict[str, str] = Field(description="Tools that it has and that are not used, with the reason.")
+
+
+class AddedToolkitWithTools(AddedToolkit):
+    """The same, with its tools."""
+
+    tools: list[ToolkitTool]
+
+
+class AddedToolkits(Answered):
+    """Those of the caller's project and those for all."""
+
+    items: list[AddedToolkit]
+
+
 class Token(Answered):
     """A token for one session."""
 

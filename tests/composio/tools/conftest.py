@@ -20,6 +20,8 @@ __all__ = ["_models", "_searches", "models", "searches"]
 def server(_models: Faulty, _searches: Faulty) -> Iterator[Running]:
     """The one that all share."""
     options = {
+        # What a search finds and what is missing can be told by name.
+        "toolkits_shipped": "none",
         "llm_provider": "openai",
         "llm_url": f"{_models.url}/v1",
         "llm_key": f"sk-{secrets.token_hex(16)}",

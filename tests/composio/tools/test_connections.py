@@ -47,11 +47,11 @@ def test_a_toolkit_without_accounts_is_not_connected(calling: Calling) -> None:
     told = calling.post("link", {"toolkit": "composio_search"})
     refused(told, 400, "ToolRouterV2_ToolkitsIsNoAuth", 4326, "needs no account")
     unknown = calling.post("link", {"toolkit": "github", "callback_url": "https://cb", "alias": "work"})
-    refused(unknown, 400, "ToolRouterV2_NotConfigured", 4361, "'github' is not configured")
+    refused(unknown, 404, "HTTP_NotFound", 10404, "'github' is not configured")
 
 
 def test_there_is_no_connected_account(client: httpx2.Client, prefix: str) -> None:
-    refused(client.get(f"{prefix}/connected_accounts/ca_9"), 404, "HTTP_NotFound", 10404, "ca_9", "has none")
+    refused(client.get(f"{prefix}/connected_accounts/ca_9"), 404, "HTTP_NotFound", 10404, "ca_9")
 
 
 def test_connections_are_told_as_they_are(client: httpx2.Client, made: list[str]) -> None:
@@ -75,7 +75,7 @@ def test_connections_are_told_as_they_are(client: httpx2.Client, made: list[str]
 
 def test_a_raw_call_needs_a_key_for_it_and_says_what_is_missing(calling: Calling, server: Running, prefix: str) -> None:
     calling.prefix = prefix
-    refused(calling.post("proxy_execute", PROXY), 400, "ToolRouterV2_NotConfigured", 4361, "github")
+    refused(calling.post("proxy_execute", PROXY), 404, "HTTP_NotFound", 10404, "github")
     key = make_key(server.settings, Scope.SESSIONS).presented
     with server.client(key) as client:
         told = Calling(client, calling.session, prefix).post("proxy_execute", PROXY)
@@ -91,8 +91,8 @@ def test_a_token_makes_raw_calls_if_the_key_that_made_it_could(calling: Calling,
             client.headers["x-session-access-key"] = token
             return Calling(client, calling.session).post("proxy_execute", PROXY).status_code
 
-    assert told_with(server.key) == 400
-    assert told_with(make_key(server.settings, Scope.SESSIONS, Scope.PROXY).presented) == 400
+    assert told_with(server.key) == 404
+    assert told_with(make_key(server.settings, Scope.SESSIONS, Scope.PROXY).presented) == 404
     assert told_with(make_key(server.settings, Scope.SESSIONS).presented) == 403
 
 
@@ -109,7 +109,7 @@ def test_raw_calls_that_are_switched_off_are_refused_as_that(
 def test_the_tool_for_raw_calls_needs_the_same_key(client: httpx2.Client, made: list[str], server: Running) -> None:
     on = configured(client, made, proxy_execute={"enable": True})
     arguments = {"toolkit": "github", "endpoint": "/user", "method": "GET"}
-    assert "no toolkit is configured" in on.run("COMPOSIO_PROXY_EXECUTE", arguments)["error"]
+    assert "is not configured on this workbench" in on.run("COMPOSIO_PROXY_EXECUTE", arguments)["error"]
     with server.client(make_key(server.settings, Scope.SESSIONS).presented) as other:
         told = Calling(other, on.session).post(
             "execute", {"tool_slug": "COMPOSIO_PROXY_EXECUTE", "arguments": arguments}

@@ -29,9 +29,10 @@ ACCEPT = {"accept": "application/json, text/event-stream"}
 
 @contextlib.contextmanager
 def own_settings(**more: Any) -> Iterator[Settings]:
-    """A data folder of its own; its host ends with it."""
+    """A data folder of its own; its host ends with it. Toolkits are those that a test adds, unless it wants others."""
     folder = Path(tempfile.mkdtemp(prefix="wb-", dir="/tmp"))
-    settings = replace(Settings.from_env(os.environ), data_dir=folder / "data", pool_size=2, **more)
+    chosen = {"pool_size": 2, "toolkits_shipped": "none", **more}
+    settings = replace(Settings.from_env(os.environ), data_dir=folder / "data", **chosen)
     try:
         yield settings
         for pid in host_pids(settings):

@@ -22,7 +22,9 @@ from tests.mcp.conformance.suite import node_parts
 from tests.mcp.whole_task import task
 from tests.restart.server import Server, own_settings, served
 
-from workbench.mcp.tools import ALL_TOOLS
+from workbench.core.router.offered import offered
+from workbench.mcp.tools import ALL_TOOLS, ROUTER_TOOLS
+from workbench.model.configuration import SessionConfig
 from workbench.settings import Settings
 
 # The inspector starts a process, and over standard input and output a second one, for each of a dozen calls.
@@ -158,4 +160,5 @@ def test_the_inspector_finds_nothing_wrong_with_the_schemas_of_our_tools(
     inspector = _Inspector([f"{server.url}/mcp?tools=all"], header, own_env)
     # It exits with 6 and says what it found.
     listed = inspector.question("--method", "tools/list", "--strict")
-    assert len(listed["tools"]) == len(ALL_TOOLS)
+    found_by_router = [tool for tool in ROUTER_TOOLS if tool.name in offered(SessionConfig())]
+    assert len(listed["tools"]) == len(ALL_TOOLS) + len(found_by_router)

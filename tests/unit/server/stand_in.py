@@ -110,6 +110,9 @@ class StandInService:
         self.access: Any = StandInAccess(caller or Caller(project=ProjectId("p"), key=KeyId("test")))
         self.caretaker: Any = StandInCaretaker()
         self.router: Any = None
+        self.connections: Any = None
+        self.links: Any = None
+        self.toolkits: Any = None
         self.bench = StandInWorkbench()
         self.checks = {"records": "ok", "host": "ok"}
 

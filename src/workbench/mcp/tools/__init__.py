@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from workbench.mcp.tool import Tool
-from workbench.mcp.tools import kernel, sandbox, sandbox_files, sandbox_sessions, workbench
+from workbench.mcp.tools import kernel, router, sandbox, sandbox_files, sandbox_sessions, workbench
 
 ALL_TOOLS: tuple[Tool[Any], ...] = (
     workbench.WORKBENCH,
@@ -22,3 +22,6 @@ ALL_TOOLS: tuple[Tool[Any], ...] = (
     kernel.BRANCH_TOOL,
     kernel.VARIABLES,
 )
+"""those that run something in a sandbox"""
+ROUTER_TOOLS = router.ROUTER_TOOLS
+"""those that lead to tools of apps"""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeVar
 
+from workbench.model.approval import DefaultPolicy, Permissions, Policy
 from workbench.model.configuration import (
     Choice,
     ManageConnections,
@@ -82,14 +83,25 @@ def _experiments(config: SessionConfig, sent: Sent) -> SessionConfig:
         return config
     told = sent.experimental
     if told is None:
-        return replace(config, timezone="", submit_feedback=False)
+        return replace(config, timezone="", submit_feedback=False, permissions=Permissions(), allow_unasked=False)
     if "assistive_prompt_config" in told.model_fields_set:
         prompt = told.assistive_prompt_config
         config = replace(config, timezone=(prompt.user_timezone if prompt else None) or "")
     if "submit_feedback" in told.model_fields_set:
         feedback = told.submit_feedback
         config = replace(config, submit_feedback=bool(feedback and feedback.enable))
+    if "permissions" in told.model_fields_set:
+        config = replace(config, permissions=_permissions(told.permissions))
+    if "no_elicitation_support_fallback" in told.model_fields_set:
+        config = replace(config, allow_unasked=told.no_elicitation_support_fallback == "allow")
     return config
+
+
+def _permissions(sent: wire.Permissions | None) -> Permissions:
+    if sent is None:
+        return Permissions()
+    overrides = {name: Policy(policy) for name, policy in (sent.overrides or {}).items()}
+    return Permissions(default=DefaultPolicy(sent.default), overrides=overrides)
 
 
 def _or_usual(given: T | None, usual: T) -> T:

@@ -12,8 +12,9 @@ from pydantic import BaseModel
 from starlette.responses import Response
 
 from workbench.core.router.meta import SANDBOX_TOOLS
-from workbench.core.router.router import Execute
+from workbench.core.router.router import Execute, Outcome
 from workbench.errors import InternalError, QuotaExceeded, ServerUnavailable, Unauthenticated, WorkbenchError
+from workbench.model.approval import InputRequired
 from workbench.model.toolkit import Tool, ToolResult
 from workbench.server.answers import JSON
 from workbench.server.composio.sandbox_tools import SandboxTools
@@ -22,19 +23,17 @@ from workbench.server.heartbeat import Ending, Slow, is_quick
 from workbench.server.rest.sessions import noted
 from workbench.wire import composio_custom as custom
 
-Shown = Callable[[ToolResult], BaseModel]
+Shown = Callable[[Outcome], BaseModel]
 _FAILED = "failed"
 _CUSTOM = "custom"
 # Anything else is no name, and would be foreign words in the audit.
 _SLUG = re.compile(r"[A-Z0-9_]{1,100}")
 
 
-async def answered(
-    visit: Visit, mark: str, work: Callable[[], Coroutine[Any, Any, ToolResult]], shown: Shown
-) -> Response:
+async def answered(visit: Visit, mark: str, work: Callable[[], Coroutine[Any, Any, Outcome]], shown: Shown) -> Response:
     """What it came to. What is refused within a moment has its own status; later, it is a result that failed."""
 
-    async def counted() -> ToolResult:
+    async def counted() -> Outcome:
         assert visit.note.counted is not None, "the front counts all that it lets in"
         with visit.note.counted.going_on():
             return await work()
@@ -43,16 +42,21 @@ async def answered(
     if not await is_quick(task):
         return Slow(visit, task, functools.partial(_told, visit, task, shown))
     result = task.result()
-    visit.note.outcome = _FAILED if result.error else "ok"
-    return Response(shown(result).model_dump_json(), media_type=JSON)
+    visit.note.outcome = _word(result)
+    return Response(_written(shown(result)), media_type=JSON)
 
 
-async def _told(visit: Visit, task: asyncio.Task[ToolResult], shown: Shown, ending: Ending) -> bytes:
+async def _told(visit: Visit, task: asyncio.Task[Outcome], shown: Shown, ending: Ending) -> bytes:
     result = _known(visit, task, ending)
-    return shown(result).model_dump_json().encode()
+    return _written(shown(result)).encode()
 
 
-def _known(visit: Visit, task: asyncio.Task[ToolResult], ending: Ending) -> ToolResult:
+def _written(model: BaseModel) -> str:
+    optional: frozenset[str] = getattr(model, "LEFT_OUT", frozenset())
+    return model.model_dump_json(exclude={name for name in optional if getattr(model, name) is None})
+
+
+def _known(visit: Visit, task: asyncio.Task[Outcome], ending: Ending) -> Outcome:
     if ending is Ending.SHUT_OUT:
         visit.note.outcome = Unauthenticated.code
         return _only("the key was revoked meanwhile, or has expired. The call goes on; ask with another key")
@@ -61,7 +65,7 @@ def _known(visit: Visit, task: asyncio.Task[ToolResult], ending: Ending) -> Tool
         return _only("the server stops before this has ended. It may go on without it: look before you ask again")
     problem = task.exception()
     if problem is None:
-        visit.note.outcome = _FAILED if task.result().error else "ok"
+        visit.note.outcome = _word(task.result())
         return task.result()
     if isinstance(problem, WorkbenchError):
         visit.note.outcome = problem.code
@@ -75,7 +79,13 @@ def _only(error: str) -> ToolResult:
     return ToolResult(data={}, error=error)
 
 
-async def executed(visit: Visit, request: Execute) -> ToolResult:
+def _word(outcome: Outcome) -> str:
+    if isinstance(outcome, InputRequired):
+        return "input_required"
+    return _FAILED if outcome.error else "ok"
+
+
+async def executed(visit: Visit, request: Execute) -> Outcome:
     """Run it, and write it down; cells have a history of their own."""
     router, sandbox = visit.door.service.router, SandboxTools(visit)
     if request.slug in SANDBOX_TOOLS:
@@ -90,8 +100,9 @@ async def executed(visit: Visit, request: Execute) -> ToolResult:
             # tests/composio/tools/test_execute.py.
             entry.is_news = router.is_news(request.session)
             raise
-        entry.outcome = _FAILED if result.error else "ok"
-    visit.door.metrics.tokens(result.prompt_tokens, result.completion_tokens)
+        entry.outcome = _word(result)
+    if isinstance(result, ToolResult):
+        visit.door.metrics.tokens(result.prompt_tokens, result.completion_tokens)
     return result
 
 

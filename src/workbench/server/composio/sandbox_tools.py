@@ -7,8 +7,7 @@ import importlib
 from types import ModuleType
 
 from workbench.core.router.meta import META, SANDBOX_TOOLS
-from workbench.model.session import Session
-from workbench.model.toolkit import Connection, Tool, ToolCall, Toolkit, ToolResult
+from workbench.model.toolkit import Tool, ToolCall, Toolkit, ToolResult
 from workbench.server.door import Visit
 
 _MODULE = "workbench.server.composio.remote_tools"
@@ -43,7 +42,3 @@ class SandboxTools:
         """As `ToolSource` has it."""
         result: ToolResult = await (await opened()).run(self._visit, call)
         return result
-
-    async def connection(self, toolkit: str, session: Session) -> Connection:  # noqa: ARG002
-        """As `ToolSource` has it."""
-        return Connection(toolkit=toolkit, is_active=True, words="It needs no account.")

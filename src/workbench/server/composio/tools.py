@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from fastapi import Path, Query
+from fastapi import Query, Request
 from pydantic.json_schema import SkipJsonSchema
 from starlette.responses import Response
 
 from workbench.core.router.connecting import ToolkitState
 from workbench.core.router.searching import Query as Step
-from workbench.errors import NotFound
+from workbench.model.connection import ConnectedAccount
 from workbench.model.toolkit import Tool
+from workbench.server.addresses import reached_by
 from workbench.server.answers import answer
 from workbench.server.auth import Anyone, InSession
+from workbench.server.composio.connected_accounts import shown_config
 from workbench.server.composio.execute import ToolPath
 from workbench.server.composio.paging import Cursor, page_of
 from workbench.server.composio.reading import api_body
@@ -44,7 +46,7 @@ async def list_tools(
     """Those that a model is shown: the meta tools that the session offers, and those that are preloaded."""
     session = await visit.workbench.configurations.get(visit.session)
     router = visit.door.service.router
-    names = {state.toolkit.slug: state.toolkit.name for state in await router.toolkits(session)}
+    names = await router.toolkit_names(session)
     page = page_of(await router.tools(session, SandboxTools(visit)), cursor, limit)
     items = [_shown(tool, names.get(tool.toolkit, "Composio")) for tool in page.items]
     return answer(
@@ -68,7 +70,7 @@ async def list_tools(
 )
 async def get_tool(visit: Anyone, tool_slug: ToolPath) -> Response:
     """Any tool there is, whichever session may use it."""
-    tool, toolkit = await visit.door.service.router.describe(tool_slug, SandboxTools(visit))
+    tool, toolkit = await visit.door.service.router.describe(tool_slug, SandboxTools(visit), visit.caller.project)
     return answer(_shown(tool, toolkit))
 
 
@@ -165,6 +167,17 @@ def _shown_toolkit(state: ToolkitState) -> wire.ToolkitShown:
         is_no_auth=toolkit.no_auth,
         composio_managed_auth_schemes=list(toolkit.auth_schemes),
         meta=wire.ToolkitMeta(logo=toolkit.logo, description=toolkit.description, isNoAuth=toolkit.no_auth),
+        connected_account=None if state.account is None else _shown_with_toolkit(state.account),
+    )
+
+
+def _shown_with_toolkit(account: ConnectedAccount) -> wire.ToolkitAccount:
+    return wire.ToolkitAccount(
+        id=account.id,
+        user_id=account.user,
+        status=account.status,
+        created_at=account.created_at,
+        auth_config=shown_config(account),
     )
 
 
@@ -175,30 +188,23 @@ def _shown_toolkit(state: ToolkitState) -> wire.ToolkitShown:
     summary="Connect an account",
     status=201,
     answers=wire.LinkMade,
-    responses=problems(*BODY, 404, 409),
+    responses=problems(*BODY, 404, 409, 429),
 )
-async def link(visit: InSession, sent: Annotated[wire.LinkToolkit, api_body(wire.LinkToolkit)]) -> Response:
-    """Begin to connect an account of the session's user with a toolkit. No toolkit here has accounts yet."""
-    session = await visit.workbench.configurations.get(visit.session)
-    async with noted(visit, "connection.begin", visit.session, session.spec.user):
-        await visit.door.service.router.refuse_connection(session, sent.toolkit)
-
-
-@api.route(
-    "GET",
-    "/connected_accounts/{account_id}",
-    operation_id="api_get_connected_account",
-    summary="Look at a connected account",
-    answers=wire.ConnectedAccount,
-    responses=problems(404),
-)
-async def get_account(
-    visit: Anyone,  # noqa: ARG001  (who has no key is told nothing)
-    account_id: Annotated[str, Path(min_length=1, max_length=200)],
+async def link(
+    request: Request, visit: InSession, sent: Annotated[wire.LinkToolkit, api_body(wire.LinkToolkit)]
 ) -> Response:
-    """How it is. There are none yet."""
-    raise NotFound(
-        f"no connected account {account_id[:100]!r}: this workbench has none, as no toolkit that needs one is "
-        "configured; GET …/toolkits lists those there are",
-        {"connected_account": account_id[:100]},
+    """Begin to connect an account of the session's user with a toolkit: the user opens `redirect_url`."""
+    session = await visit.workbench.configurations.get(visit.session)
+    async with noted(visit, "connection.begin", visit.session, session.spec.user) as entry:
+        begun = await visit.door.service.router.connect(
+            session, sent.toolkit, callback_url=sent.callback_url or "", alias=sent.alias or ""
+        )
+        entry.detail = f"{begun.account.toolkit} {begun.account.id}"
+    return answer(
+        wire.LinkMade(
+            link_token=begun.token,
+            redirect_url=f"{reached_by(request.scope, visit.door.options)}{begun.path}",
+            connected_account_id=begun.account.id,
+        ),
+        201,
     )

@@ -28,8 +28,9 @@ router = APIRouter(prefix="/v1", tags=["users"])
 async def delete(
     visit: Administering, user_id: Annotated[rest.UserName, Path(description="In your words.")]
 ) -> Response:
-    """All their sessions with files and history, and whatever is written down about them, for good."""
+    """All their sessions with files and history, their connections, and whatever is written down of them, for good."""
     # Without the name, which is to be forgotten.
     async with noted(visit, "user.delete"):
+        await visit.door.service.connections.forget_user(visit.caller.project, user_id)
         deleted = await visit.workbench.delete_user(requests.DeleteUser(user=user_id))
     return answer(rest.UserDeleted(sessions=deleted))

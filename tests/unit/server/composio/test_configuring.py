@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from workbench.model.approval import DefaultPolicy, Permissions, Policy
 from workbench.model.configuration import (
     Choice,
     ManageConnections,
@@ -144,3 +145,18 @@ def test_everything_that_was_said_is_shown() -> None:
         "execute": {"enable_multi_execute": False},
         "instant": False,
     }
+
+
+def test_who_is_asked_before_a_tool_runs_is_replaced_as_a_whole_and_null_is_nobody() -> None:
+    sent = {
+        "permissions": {"default": "ask_once_per_session", "overrides": {"A:ca_1": "always_deny"}},
+        "no_elicitation_support_fallback": "allow",
+    }
+    asking = changed(SessionConfig(), ChangeSession.model_validate({"experimental": sent}))
+    told = Permissions(default=DefaultPolicy.ASK_ONCE, overrides={"A:ca_1": Policy.ALWAYS_DENY})
+    assert (asking.permissions, asking.allow_unasked) == (told, True)
+    same = changed(asking, ChangeSession.model_validate({"experimental": {"submit_feedback": {"enable": True}}}))
+    assert (same.permissions, same.allow_unasked) == (told, True)
+    for cleared in ({"permissions": None}, None):
+        now = changed(asking, ChangeSession.model_validate({"experimental": cleared}))
+        assert now.permissions == Permissions()
