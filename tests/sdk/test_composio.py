@@ -19,7 +19,6 @@ from workbench.errors import (
     Conflict,
     Denied,
     InvalidRequest,
-    NotConfigured,
     NotFound,
     SandboxOff,
     Unauthenticated,
@@ -132,13 +131,17 @@ def test_toolkits_that_nobody_connected_are_told_truthfully(made: ComposioSessio
         assert one.is_no_auth or (one.connection is not None and not one.connection.is_active)
 
 
-def test_an_account_that_cannot_be_connected_is_refused_with_words(made: ComposioSession) -> None:
-    with pytest.raises(NotConfigured, match="'github' is not configured"):
-        made.authorize("github", callback_url="https://example.com/back")
+def test_an_account_is_connected_by_a_link_and_not_with_an_app_that_there_is_not(
+    composio: Composio, made: ComposioSession, server: LocalServer
+) -> None:
+    begun = made.authorize("github", callback_url="https://example.com/back")
+    assert begun.redirect_url.startswith(f"{server.url}/connect/")
+    with pytest.raises(NotFound, match="nosuchapp"):
+        made.authorize("nosuchapp")
 
 
 def test_a_request_without_an_account_is_not_sent_anywhere(made: ComposioSession) -> None:
-    with pytest.raises(NotConfigured, match="'github' cannot be reached"):
+    with pytest.raises(InvalidRequest, match="no active connection"):
         made.proxy_execute(toolkit="github", endpoint="/user", method="GET")
 
 

@@ -3,12 +3,14 @@
 from workbench.client.aio import AsyncKeys, AsyncWorkbench
 from workbench.client.aio_files import AsyncFiles, AsyncRemoteFile
 from workbench.client.aio_session import AsyncSession
+from workbench.client.aio_toolkits import AsyncAuthConfigs, AsyncConnections, AsyncToolkits
 from workbench.client.cells import AsyncCell, AsyncStream, Cell, Stream
 from workbench.client.composio import Composio, ComposioSession, CustomTool
 from workbench.client.files import Files, RemoteFile
 from workbench.client.local_workbench import create_local_workbench_session
 from workbench.client.session import Session
 from workbench.client.sync import Keys, Workbench
+from workbench.client.toolkits import AuthConfigs, Connections, Toolkits
 from workbench.client.values import (
     UNCHANGED,
     DeletedFiles,
@@ -25,16 +27,21 @@ from workbench.model.execution import Outcome
 
 __all__ = [
     "UNCHANGED",
+    "AsyncAuthConfigs",
     "AsyncCell",
+    "AsyncConnections",
     "AsyncFiles",
     "AsyncKeys",
     "AsyncRemoteFile",
     "AsyncSession",
     "AsyncStream",
+    "AsyncToolkits",
     "AsyncWorkbench",
+    "AuthConfigs",
     "Cell",
     "Composio",
     "ComposioSession",
+    "Connections",
     "CustomTool",
     "DeletedFiles",
     "FilePage",
@@ -51,6 +58,7 @@ __all__ = [
     "SandboxOptions",
     "Session",
     "Stream",
+    "Toolkits",
     "Workbench",
     "create_local_workbench_session",
 ]

@@ -11,6 +11,7 @@ from types import TracebackType
 from workbench.client import _requests
 from workbench.client._sending import DEFAULT_RETRY_FOR_S, DEFAULT_TIMEOUT_S, AsyncSender, Target
 from workbench.client.aio_session import AsyncSession
+from workbench.client.aio_toolkits import AsyncAuthConfigs, AsyncConnections, AsyncToolkits
 from workbench.client.local import LocalServer
 from workbench.client.values import SandboxOptions, ScopeName
 from workbench.errors import WorkbenchError
@@ -59,6 +60,9 @@ class AsyncWorkbench:
         self._server: LocalServer | None = None
         self.url = target.url
         self.keys = AsyncKeys(self._sender)
+        self.toolkits = AsyncToolkits(self._sender)
+        self.connections = AsyncConnections(self._sender)
+        self.auth_configs = AsyncAuthConfigs(self._sender)
 
     @classmethod
     async def local(cls, data_dir: str | Path | None = None, *, timeout_s: float = DEFAULT_TIMEOUT_S) -> AsyncWorkbench:

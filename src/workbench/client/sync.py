@@ -11,6 +11,7 @@ from workbench.client import _requests
 from workbench.client._sending import DEFAULT_RETRY_FOR_S, DEFAULT_TIMEOUT_S, Sender, Target
 from workbench.client.local import LocalServer
 from workbench.client.session import Session
+from workbench.client.toolkits import AuthConfigs, Connections, Toolkits
 from workbench.client.values import SandboxOptions, ScopeName
 from workbench.wire import rest
 
@@ -65,6 +66,9 @@ class Workbench:
         self._server: LocalServer | None = None
         self.url = target.url
         self.keys = Keys(self._sender)
+        self.toolkits = Toolkits(self._sender)
+        self.connections = Connections(self._sender)
+        self.auth_configs = AuthConfigs(self._sender)
 
     @classmethod
     def local(cls, data_dir: str | Path | None = None, *, timeout_s: float = DEFAULT_TIMEOUT_S) -> Workbench:

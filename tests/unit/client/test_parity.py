@@ -6,11 +6,14 @@ import inspect
 
 import pytest
 
-from workbench.client import aio, aio_files, aio_session, cells, files, session, sync
+from workbench.client import aio, aio_files, aio_session, aio_toolkits, cells, files, session, sync, toolkits
 
 PAIRS = [
     (sync.Workbench, aio.AsyncWorkbench),
     (sync.Keys, aio.AsyncKeys),
+    (toolkits.Toolkits, aio_toolkits.AsyncToolkits),
+    (toolkits.Connections, aio_toolkits.AsyncConnections),
+    (toolkits.AuthConfigs, aio_toolkits.AsyncAuthConfigs),
     (session.Session, aio_session.AsyncSession),
     (files.Files, aio_files.AsyncFiles),
     (files.RemoteFile, aio_files.AsyncRemoteFile),

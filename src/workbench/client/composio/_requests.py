@@ -168,6 +168,7 @@ def execute(
     account: str | None,
     definitions: values.JsonObject,
     meta: bool = False,
+    answers: values.Answers | None = None,
 ) -> Request[values.ExecuteResponse]:
     """Run a tool. Never sent a second time: once it has ended, nothing tells the server that it is the same call.
 
@@ -181,6 +182,9 @@ def execute(
         "account": account,
         "experimental": definitions or None,
     }
+    if answers is not None:
+        asked["input_responses"] = options.json_object("input_responses", answers.responses)
+        asked["request_state"] = answers.state
     return Request(
         method="POST",
         path=f"{_session(session)}/{'execute_meta' if meta else 'execute'}",
@@ -204,10 +208,20 @@ def executed(answer: Any) -> values.ExecuteResponse:
         case "blocked":
             error: str | None = told.message or "the call was blocked by a rule of the session"
         case "input_required":
-            error = "the tool asks for an answer of a person, which cannot be given here; nothing was done"
+            error = (
+                "a person has to be asked first, and nothing was done: ask them what `input_requests` say, and call it "
+                "again with the same arguments, their answers as `input_responses`, and `request_state`"
+            )
         case _:
             error = told.error
-    return values.ExecuteResponse(data=told.data or {}, error=error, log_id=told.log_id or "", result_type=kind)
+    return values.ExecuteResponse(
+        data=told.data or {},
+        error=error,
+        log_id=told.log_id or "",
+        result_type=kind,
+        input_requests=told.input_requests or {},
+        request_state=told.request_state or "",
+    )
 
 
 class _Executed(BaseModel):
@@ -216,6 +230,8 @@ class _Executed(BaseModel):
     log_id: str | None = None
     result_type: values.ResultType | None = None
     message: str | None = None
+    input_requests: dict[str, values.JsonObject] | None = None
+    request_state: str | None = None
 
 
 def list_toolkits(

@@ -21,6 +21,7 @@ from workbench.client.composio._requests import Method
 from workbench.client.composio.connections import ConnectionRequest
 from workbench.client.composio.files import SessionFiles
 from workbench.client.composio.values import (
+    Answers,
     ExecuteResponse,
     JsonObject,
     McpServer,
@@ -112,12 +113,20 @@ class ComposioSession:
                 return found
 
     def execute(
-        self, tool_slug: str, arguments: Mapping[str, object] | None = None, *, account: str | None = None
+        self,
+        tool_slug: str,
+        arguments: Mapping[str, object] | None = None,
+        *,
+        account: str | None = None,
+        input_responses: Mapping[str, object] | None = None,
+        request_state: str | None = None,
     ) -> ExecuteResponse:
         """Run a tool, and wait for its end. A tool that failed is an answer, with `error`; it is never sent twice.
 
         The server answers at once that it has the call, and sends white space until the tool has ended; what fails
-        in between, before the tool begins, is an answer as well, whose `error` begins with `not run`.
+        in between, before the tool begins, is an answer as well, whose `error` begins with `not run`. Where a person
+        has to approve it first, the answer is `input_required`: ask them what `input_requests` say, and call it again
+        with `input_responses`, `{id: {"action": "accept", "content": {...}}}`, and with `request_state`.
 
         Raises:
             WorkbenchError: the call was refused.
@@ -127,14 +136,23 @@ class ComposioSession:
             arguments = json_object("arguments", arguments)
         if (mine := self._custom.find(tool_slug)) is not None:
             return _custom.run(mine, dict(arguments or {}))
+        answers = None
+        if input_responses is not None or request_state is not None:
+            answers = Answers(responses=input_responses or {}, state=request_state or "")
         if tool_slug == _custom.MANY and arguments and _custom.are_among(arguments.get("tools"), self._custom):
-            return _custom.run_among(arguments, self._custom, lambda others: self._execute(tool_slug, others, account))
-        return self._execute(tool_slug, arguments, account)
+            return _custom.run_among(
+                arguments, self._custom, lambda others: self._execute(tool_slug, others, account, answers)
+            )
+        return self._execute(tool_slug, arguments, account, answers)
 
-    def _execute(self, slug: str, arguments: Mapping[str, object] | None, account: str | None) -> ExecuteResponse:
+    def _execute(
+        self, slug: str, arguments: Mapping[str, object] | None, account: str | None, answers: Answers | None
+    ) -> ExecuteResponse:
         definitions = self._custom.definitions()
         return self._sender.send(
-            _requests.execute(self.session_id, slug, arguments, account=account, definitions=definitions)
+            _requests.execute(
+                self.session_id, slug, arguments, account=account, definitions=definitions, answers=answers
+            )
         )
 
     def execute_meta(self, slug: str, arguments: Mapping[str, object] | None = None) -> ExecuteResponse:

@@ -27,6 +27,14 @@ class McpServer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Answers:
+    """What a person said to what a tool asked first."""
+
+    responses: Mapping[str, object]
+    state: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ExecuteResponse:
     """What a tool answered, also if it failed. If its `error` begins with `not run`, it never began."""
 
@@ -35,6 +43,10 @@ class ExecuteResponse:
     log_id: str
     """by which the call is found again; for code in the sandbox the id of its cell"""
     result_type: ResultType
+    input_requests: Mapping[str, JsonObject] = field(default_factory=dict)
+    """with `input_required`: what a person is to be asked, by id; nothing was done yet"""
+    request_state: str = field(default="", repr=False)
+    """to be sent along with the answers, as it is"""
 
     @property
     def successful(self) -> bool:

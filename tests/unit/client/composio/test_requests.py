@@ -188,7 +188,7 @@ def test_a_call_that_was_blocked_or_wants_an_answer_did_not_succeed_and_says_why
     assert (blocked.successful, blocked.error) == (False, "not today")
     asking = executed().parse({"result_type": "input_required", "input_requests": {}})
     assert not asking.successful
-    assert "asks for an answer" in (asking.error or "")
+    assert "a person has to be asked first, and nothing was done" in (asking.error or "")
 
 
 def test_a_refusal_after_the_answer_had_begun_is_raised() -> None:
