@@ -19,8 +19,9 @@ from workbench.model.capability import Level
 PREFIX = "WORKBENCH_"
 _CHOICES = {"engine": ("namespace", "process"), "log_level": ("debug", "info", "warning", "error")}
 _SWITCH = ("true", "false")
+_NAME = re.compile(r"(?=.{1,253}$)[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*")
 # Those of workbench.mcp.families; tests/unit/test_settings.py compares them.
-_TOOL_FAMILIES = ("workbench", "sandbox", "kernel")
+_TOOL_FAMILIES = ("workbench", "sandbox", "kernel", "router")
 _DAY_S = 24 * 3600
 # The least and the most of each.
 _NUMBERS = {
@@ -47,11 +48,11 @@ _SERVICES = {
 }
 
 
-SECRETS = ("database_url", "files_secret_key", "files_session_token", "llm_key", "search_key")
+SECRETS = ("database_url", "files_secret_key", "files_session_token", "llm_key", "search_key", "connections_key")
 """settings with something in them that nobody else may see"""
 _NOT_FOR_HOSTS = (
     *SECRETS,
-    *("files_url", "files_endpoint", "files_region", "files_access_key"),
+    *("toolkits_file", "files_url", "files_endpoint", "files_region", "files_access_key"),
     *("llm_provider", "llm_url", "llm_model", "search_engine", "search_url"),
 )
 # What Amazon's own tools read, for whoever has it set already; the first that is there.
@@ -124,10 +125,19 @@ class Settings:
     """addresses and networks, by commas, whose X-Forwarded- headers are believed"""
     fetch_allow: str = ""
     """addresses and networks, by commas, that URLs of callers may lead to although they are not public"""
+    toolkits_allow: str = ""
+    """addresses, networks and host names, by commas, where services of toolkits may be although they are not public"""
+    toolkits_file: str = ""
+    """toolkits to be added, in TOML; read again when it changes"""
+    toolkits_shipped: str = "all"
+    """which of the toolkits that come with the workbench there are: slugs by commas, `all` or `none`"""
+    connections_key: str = field(default="", repr=False)
+    """what credentials of connected accounts are sealed with, by commas, the newest first; a file of the data folder
+    unless set"""
     max_body_mib: int = 8
     """of one request to the server"""
     mcp_tools: str = "workbench"
-    """families of tools that MCP clients see: `workbench`, `sandbox`, `kernel`, by commas, or `all`"""
+    """families of tools that MCP clients see: `workbench`, `sandbox`, `kernel`, `router`, by commas, or `all`"""
     freeze_after_s: int = 900
     """without use, until a session stands still; 0 is never"""
     end_after_s: int = 43_200
@@ -283,14 +293,18 @@ def _host(name: str, text: str) -> str:
     return text
 
 
-def _networks(name: str, text: str) -> str:
+def _networks(name: str, text: str, *, or_names: bool = False) -> str:
     parts = [part.strip() for part in text.split(",") if part.strip()]
     for part in parts:
         try:
             ipaddress.ip_network(part)
         except ValueError:
+            # What ends with a number is an address that is written wrong.
+            if or_names and _NAME.fullmatch(part) and not part.rpartition(".")[2].isdigit():
+                continue
+            what = "addresses, networks or host names" if or_names else "addresses or networks"
             raise InvalidSetting(
-                f"{name} must be addresses or networks, by commas, such as 10.0.0.0/8; not {part!r}", {"setting": name}
+                f"{name} must be {what}, by commas, such as 10.0.0.0/8; not {part!r}", {"setting": name}
             ) from None
     return ",".join(parts)
 
@@ -320,6 +334,27 @@ def _tool_families(name: str, text: str) -> str:
     return ",".join(dict.fromkeys(parts))
 
 
+def _of_toolkits(setting: str, name: str, text: str) -> str:
+    match setting:
+        case "toolkits_file":
+            return str(_folder(name, text)) if text else ""
+        case "toolkits_allow":
+            return _networks(name, text, or_names=True)
+        case _:
+            return _slugs(name, text)
+
+
+def _slugs(name: str, text: str) -> str:
+    parts = [part.strip().lower() for part in text.split(",") if part.strip()]
+    alone = {"all", "none"} & set(parts)
+    if not parts or (alone and len(parts) > 1) or any(not re.fullmatch(r"[a-z0-9_]{1,60}", part) for part in parts):
+        raise InvalidSetting(
+            f"{name} must be slugs of toolkits, by commas, such as gmail,github; or `all`, or `none`; not {text!r}",
+            {"setting": name},
+        )
+    return ",".join(dict.fromkeys(parts))
+
+
 def _of_files(setting: str, name: str, text: str) -> str:
     match setting:
         case "files_url":
@@ -340,7 +375,18 @@ def _of_services(setting: str, name: str, text: str) -> str:
             return _word(name, text)
 
 
-_FAMILIES = {"files": _of_files, "llm": _of_services, "search": _of_services}
+def _of_connections(setting: str, name: str, text: str) -> str:
+    del setting
+    return _word(name, text)
+
+
+_FAMILIES = {
+    "files": _of_files,
+    "llm": _of_services,
+    "search": _of_services,
+    "connections": _of_connections,
+    "toolkits": _of_toolkits,
+}
 
 
 def _bucket(name: str, text: str) -> str:

@@ -6,22 +6,33 @@ import asyncio
 import contextlib
 import datetime
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
 from pathlib import Path
 
+from workbench.contracts.added import ToolkitHouse
+from workbench.contracts.connections import TokenEndpoints, Vault
 from workbench.contracts.fetching import Fetching
 from workbench.contracts.mounts import MountStore
+from workbench.contracts.search import Meaning
+from workbench.contracts.service_calls import ServiceCalls
 from workbench.contracts.services import LanguageModel, WebSearch
 from workbench.contracts.storage import Records
+from workbench.contracts.tools import ToolSource
 from workbench.core.access import Access
 from workbench.core.call_limits import CallLimiter, CallLimits
 from workbench.core.caretaker import CarePolicy, Caretaker
+from workbench.core.connection_links import ConnectionLinks
+from workbench.core.connections import Connections
 from workbench.core.guest_calls import CallDone, GuestCalls
 from workbench.core.helpers import Helpers
 from workbench.core.links import LinkSigner
+from workbench.core.router.accounts import UserAccounts
 from workbench.core.router.basic_tools import BasicTools
 from workbench.core.router.catalogue import Catalogue
 from workbench.core.router.router import Router
+from workbench.core.toolkits import AddedRecords, Toolkits
 from workbench.core.workbench import Workbench
 from workbench.data_folder import DataFolder
 from workbench.egress.on_demand import FetcherOnDemand
@@ -31,10 +42,18 @@ from workbench.host_client.adapter import HostClient
 from workbench.host_client.calls import HostCalls
 from workbench.host_client.connection import HostConnection, nobody_listens
 from workbench.model.ids import DEFAULT_PROJECT, ProjectId
+from workbench.model.toolkit import Toolkit
 from workbench.services.opening import ModelPlace, SearchPlace, open_language_model, open_web_search
 from workbench.settings import Settings
 from workbench.storage.opening import FilesPlace, open_mounts, open_records
 from workbench.storage.secret import kept_secret
+from workbench.storage.vault import vault_of
+from workbench.toolkits.calls_on_demand import CallsOnDemand
+from workbench.toolkits.configured import Configured
+from workbench.toolkits.endpoints_on_demand import TOOLKITS_ALLOW, EndpointsOnDemand
+from workbench.toolkits.meaning.sentences import Sentences
+from workbench.toolkits.opening import Ground, Opener
+from workbench.toolkits.shipped.on_demand import ShippedOnDemand
 
 # Whoever asks whether we are ready asks again soon.
 _CHECK_S = 3.0
@@ -67,47 +86,92 @@ def _iso(moment: datetime.datetime) -> str:
     return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
+@dataclass(frozen=True, slots=True)
+class Adapters:
+    """What a service stands on: each an adapter of one contract of the core. Owned by `open_service`."""
+
+    host: HostClient
+    records: Records
+    mounts: MountStore
+    fetcher: Fetching
+    model: LanguageModel
+    search: WebSearch
+    endpoints: TokenEndpoints
+    services: ServiceCalls
+    vault: Vault
+    house: ToolkitHouse
+    meaning: Meaning
+    sources: Sequence[ToolSource]
+
+
 class Service:
     """Everything that a server offers: a workbench for each project, who may use it, and who looks after it.
 
     Owned by `open_service`. Ending it ends no cell and no session.
     """
 
-    def __init__(
-        self,
-        settings: Settings,
-        host: HostClient,
-        records: Records,
-        mounts: MountStore,
-        fetcher: Fetching,
-        model: LanguageModel,
-        search: WebSearch,
-    ) -> None:
+    def __init__(self, settings: Settings, on: Adapters) -> None:
         self._settings = settings
         self._data = DataFolder(settings.data_dir)
-        self._host = host
-        self._records = records
-        self._mounts = mounts
-        self._fetcher = fetcher
-        self._model = model
-        self._search = search
+        self._on = on
         self._signer = LinkSigner(lambda: kept_secret(self._data.links_key))
         self._clock = SystemClock()
-        self.access = Access(records=records, clock=self._clock)
+        self.access = Access(records=on.records, clock=self._clock)
         # One for whatever a session asks, from inside or from outside.
         limits = CallLimits(a_minute=settings.calls_per_minute, a_cell=settings.calls_per_cell)
         self._limiter = CallLimiter(limits, self._clock)
-        self.router = Router(
-            catalogue=Catalogue([BasicTools(model=model, search=search, clock=self._clock)]),
+        own = [BasicTools(model=on.model, search=on.search, clock=self._clock), *on.sources]
+        catalogue = Catalogue(own, on.house.sources)
+        self.toolkits = Toolkits(
+            records=on.records,
+            kept=AddedRecords(on.records, on.vault),
+            house=on.house,
+            clock=self._clock,
+            own=Catalogue(own),
+        )
+        self.connections, self.links = self._accounts(catalogue)
+        self.router = self._router(catalogue)
+        self.caretaker = self._caretaker()
+
+    def _accounts(self, catalogue: Catalogue) -> tuple[Connections, ConnectionLinks]:
+        async def find(project: ProjectId, slug: str) -> Toolkit:
+            return await catalogue.of(project).toolkit(slug)
+
+        on, clock = self._on, self._clock
+        store = on.records.connections
+        connections = Connections(
+            store=store,
+            vault=on.vault,
+            endpoints=on.endpoints,
+            clock=clock,
+            find_toolkit=find,
+            services=on.services,
+        )
+        links = ConnectionLinks(
+            store=store, vault=on.vault, endpoints=on.endpoints, clock=clock, find_toolkit=find, connections=connections
+        )
+        return connections, links
+
+    def _router(self, catalogue: Catalogue) -> Router:
+        return Router(
+            catalogue=catalogue,
             limiter=self._limiter,
-            audit=records.audit,
+            audit=self._on.records.audit,
+            memory=self._on.records.tools,
             clock=self._clock,
             mounts_of=lambda project: self.workbench(project).mounts,
+            approvals_key=lambda: kept_secret(self._data.approvals_key),
+            accounts=UserAccounts(self.connections, self.links),
+            services=self._on.services,
+            meaning=self._on.meaning,
         )
-        self.caretaker = Caretaker(
-            host=host,
-            records=records,
-            mounts=self._mounts,
+
+    def _caretaker(self) -> Caretaker:
+        settings = self._settings
+        return Caretaker(
+            host=self._on.host,
+            records=self._on.records,
+            mounts=self._on.mounts,
             clock=self._clock,
             policy=CarePolicy(
                 freeze_after_s=settings.freeze_after_s,
@@ -122,10 +186,10 @@ class Service:
     def workbench(self, project: ProjectId = DEFAULT_PROJECT) -> Workbench:
         """That of a project; there is nothing to close."""
         return Workbench(
-            host=self._host,
-            records=self._records,
-            mounts=self._mounts,
-            fetching=self._fetcher,
+            host=self._on.host,
+            records=self._on.records,
+            mounts=self._on.mounts,
+            fetching=self._on.fetcher,
             signer=self._signer,
             clock=self._clock,
             project=project,
@@ -143,13 +207,15 @@ class Service:
     def guest_calls(self, address: str = "", tell: Callable[[CallDone], None] = lambda _: None) -> GuestCalls:
         """Who answers them, wherever they come from."""
         helpers = Helpers(
-            model=self._model,
-            search=self._search,
+            model=self._on.model,
+            search=self._on.search,
             router=self.router,
             mounts_of=lambda project: self.workbench(project).mounts,
             address=address,
         )
-        return GuestCalls(records=self._records, clock=self._clock, helpers=helpers, limiter=self._limiter, tell=tell)
+        return GuestCalls(
+            records=self._on.records, clock=self._clock, helpers=helpers, limiter=self._limiter, tell=tell
+        )
 
     @contextlib.asynccontextmanager
     async def answering_beside(self) -> AsyncIterator[None]:
@@ -169,7 +235,7 @@ class Service:
         return {"records": await _checked(self._check_records()), "host": await _checked(self._check_host())}
 
     async def _check_records(self) -> str:
-        await self._records.check()
+        await self._on.records.check()
         return "ok"
 
     async def _check_host(self) -> str:
@@ -204,28 +270,58 @@ def free_memory_percent(meminfo: Path) -> float:
 
 @contextlib.asynccontextmanager
 async def open_service(
-    settings: Settings, environ: Mapping[str, str], *, saving_s: float = _SAVING_S
+    settings: Settings, environ: Mapping[str, str], *, saving_s: float = _SAVING_S, sources: Sequence[ToolSource] = ()
 ) -> AsyncIterator[Service]:
     """All of it, on the records and hosts that the settings name; nothing is opened or started before it is needed.
 
     `environ` is what a host is started with, as far as a host may have it. The end waits up to `saving_s` for files
-    that are on their way to an object store.
+    that are on their way to an object store. `sources` are tools beside those that the settings name; who gives them
+    closes them.
     """
-    host = HostClient(settings, environ)
-    records = open_records(DataFolder(settings.data_dir).records, settings.database_url)
-    mounts = open_mounts(DataFolder(settings.data_dir), _files_place(settings), close_s=saving_s)
-    fetcher = FetcherOnDemand(AddressPolicy.parse(settings.fetch_allow))
-    model, search = open_language_model(_model_place(settings)), open_web_search(_search_place(settings))
-    try:
-        yield Service(settings, host, records, mounts, fetcher, model, search)
-    finally:
-        await model.aclose()
-        await search.aclose()
-        # First: it may wait for files that are being saved.
-        await mounts.aclose()
-        await fetcher.aclose()
-        await host.aclose()
-        await records.aclose()
+    data = DataFolder(settings.data_dir)
+    policy = AddressPolicy.parse(settings.toolkits_allow, TOOLKITS_ALLOW)
+    vault = vault_of(data.connections_key, settings.connections_key)
+    # Closed in the other order, each also if another fails at it: calls end before what they are recorded in.
+    async with (
+        aclosing(open_records(data.records, settings.database_url)) as records,
+        aclosing(HostClient(settings, environ)) as host,
+        aclosing(FetcherOnDemand(AddressPolicy.parse(settings.fetch_allow))) as fetcher,
+        aclosing(open_mounts(data, _files_place(settings), close_s=saving_s)) as mounts,
+        aclosing(open_web_search(_search_place(settings))) as search,
+        aclosing(open_language_model(_model_place(settings))) as model,
+        aclosing(EndpointsOnDemand(policy)) as endpoints,
+        aclosing(CallsOnDemand(policy)) as services,
+        aclosing(_house(settings, environ, AddedRecords(records, vault), policy)) as house,
+        aclosing(Sentences()) as meaning,
+    ):
+        # Last: of two tools of one name, that counts which somebody chose.
+        sources = (*sources, ShippedOnDemand(services, settings.toolkits_shipped))
+        yield Service(
+            settings,
+            Adapters(
+                host=host,
+                records=records,
+                mounts=mounts,
+                fetcher=fetcher,
+                model=model,
+                search=search,
+                endpoints=endpoints,
+                services=services,
+                vault=vault,
+                house=house,
+                meaning=meaning,
+                sources=sources,
+            ),
+        )
+
+
+def _house(settings: Settings, environ: Mapping[str, str], added: AddedRecords, policy: AddressPolicy) -> Configured:
+    return Configured(
+        kept=added.all,
+        opener=Opener(Ground(policy=policy, folder=DataFolder(settings.data_dir).toolkits)),
+        file=Path(settings.toolkits_file) if settings.toolkits_file else None,
+        environ=environ,
+    )
 
 
 def _files_place(settings: Settings) -> FilesPlace:

@@ -12,6 +12,8 @@ from workbench.cli.attach import attach
 from workbench.cli.audit import audit
 from workbench.cli.bash import bash
 from workbench.cli.cells import cells
+from workbench.cli.connect import connect
+from workbench.cli.connections import auth_configs, connections
 from workbench.cli.doctor import doctor
 from workbench.cli.exec import exec_
 from workbench.cli.files import files
@@ -27,6 +29,7 @@ from workbench.cli.serve import serve
 from workbench.cli.sessions import sessions
 from workbench.cli.state import branch, snapshots, undo
 from workbench.cli.tables import plain
+from workbench.cli.toolkits import toolkits
 from workbench.cli.users import users
 from workbench.errors import WorkbenchError
 from workbench.settings import Settings
@@ -51,7 +54,11 @@ for command in (
     serve,
     mcp,
     keys,
+    toolkits,
     users,
+    connect,
+    connections,
+    auth_configs,
     audit,
     host,
     doctor,

@@ -11,7 +11,9 @@ from workbench.settings import Settings
 
 
 @click.group(invoke_without_command=True)
-@click.option("--tools", metavar="FAMILIES", help="workbench, sandbox, kernel, by commas; or all. As set unless given.")
+@click.option(
+    "--tools", metavar="FAMILIES", help="workbench, sandbox, kernel, router, by commas, or all; as set unless given."
+)
 @click.option(
     "--session", "name", metavar="NAME", help="Its default session, which stays; one of its own unless given."
 )

@@ -24,7 +24,7 @@ from workbench.mcp.alone import Alone
 from workbench.mcp.families import Families, chosen_families
 from workbench.mcp.server import Context, make_server
 from workbench.mcp.stdio import serve_stdio
-from workbench.mcp.visit import Visit
+from workbench.mcp.visit import Tooling, Visit
 from workbench.model.ids import session_id
 from workbench.settings import Settings
 from workbench.wire.rest import UserName
@@ -106,6 +106,7 @@ class _Client:
                     around=around,
                     default_session=self._own.id,
                     families=self._families,
+                    tooling=Tooling(router=service.router, may_proxy=True),
                     user=self._user,
                 )
 

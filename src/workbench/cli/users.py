@@ -21,9 +21,10 @@ def users() -> None:
 @project_option
 @click.pass_obj
 def rm(settings: Settings, user: str, project: ProjectId) -> None:
-    """Delete every session of USER with its files, and all that is written down about them."""
+    """Delete every session of USER with its files, their connections, and all that is written down about them."""
 
     async def remove(service: Service) -> int:
+        await service.connections.forget_user(project, user)
         count = await service.workbench(project).delete_user(requests.DeleteUser(user=user))
         # Without the name: it was to be forgotten.
         await service.access.note(owner_of(project), "user.delete", detail=f"{count} sessions")
