@@ -31,6 +31,7 @@ signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 # holds is touched by others that stay. What is long by itself carries the mark where it stands.
 _LONG = {
     "cli/test_cells.py",
+    "cli/test_connections.py",
     "cli/test_kernel.py",
     "cli/test_mcp.py",
     "cli/test_run.py",

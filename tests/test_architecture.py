@@ -28,6 +28,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "wire": {"errors", "model"},
     "egress": {"errors", "model"},
     "services": INNER,
+    "toolkits": {*INNER, "egress"},
     "settings": {"errors", "model"},
     "data_folder": {"errors", "model"},
     "core": INNER,
@@ -42,7 +43,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "mcp": {*INNER, "core", "descriptor_writer", "__init__"},
 }
 # The only part that knows every adapter.
-MAY_IMPORT["wiring"] = {*INNER, "core", "egress", "services", "storage", "host_client", "data_folder", "settings"}
+MAY_IMPORT["wiring"] = {
+    *INNER, "core", "egress", "services", "storage", "toolkits", "host_client", "data_folder", "settings"
+}  # fmt: skip
 # The command line puts everything together.
 MAY_IMPORT["cli"] = set(MAY_IMPORT) - {"__init__"}
 MAY_IMPORT["__main__"] = {"cli"}

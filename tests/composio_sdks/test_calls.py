@@ -55,8 +55,13 @@ def test_bash_runs_in_the_same_sandbox(told: Told) -> None:
     assert bash["sandbox_id_suffix"] == told.done("workbench")["sandbox_id_suffix"]
 
 
-@pytest.mark.parametrize("name", ["execute of an app", "execute without arguments", "execute with an account"])
-def test_a_tool_of_an_app_that_is_not_here_fails_and_says_so(told: Told, name: str) -> None:
+def test_a_tool_of_an_app_that_nobody_connected_fails_and_says_so(told: Told) -> None:
+    assert "no active connection" in told.failure("execute of an app")
+    assert told.gave("execute of an app")["log_id"]
+
+
+@pytest.mark.parametrize("name", ["execute without arguments", "execute with an account"])
+def test_a_tool_that_is_not_here_fails_and_says_so(told: Told, name: str) -> None:
     assert "no toolkit is configured" in told.failure(name)
     assert told.gave(name)["log_id"]
 
@@ -69,9 +74,14 @@ def test_a_search_finds_what_there_is(told: Told) -> None:
     assert "COMPOSIO_SEARCH_GROQ_CHAT" in found["tool_schemas"]
 
 
-def test_a_search_for_what_there_is_not_names_no_such_tool(told: Told) -> None:
-    (one,) = told.gave("search")["results"]
-    assert not [slug for slug in one["primary_tool_slugs"] if slug.startswith("GITHUB")]
+def test_a_search_finds_tools_of_apps_with_their_schemas_and_how_to_connect(told: Told) -> None:
+    found = told.gave("search")
+    (one,) = found["results"]
+    assert "GITHUB_GET_A_PULL_REQUEST" in one["primary_tool_slugs"]
+    assert "pull_number" in found["tool_schemas"]["GITHUB_GET_A_PULL_REQUEST"]["input_schema"]["properties"]
+    (github,) = (state for state in found["toolkit_connection_statuses"] if state["toolkit"] == "github")
+    assert github["has_active_connection"] is False
+    assert any("COMPOSIO_MANAGE_CONNECTIONS" in step for step in found["next_steps_guidance"])
 
 
 def test_several_tools_are_called_at_once_and_each_answers_for_itself(told: Told) -> None:
@@ -88,23 +98,26 @@ def test_schemas_of_tools_are_given_and_others_are_named(told: Told) -> None:
     assert schemas["not_found"] == ["NO_SUCH"]
 
 
-def test_what_cannot_be_connected_is_told_as_failed(told: Told) -> None:
-    connections = told.done("connections")
-    assert connections["results"]["github"]["status"] == "failed"
-    refused = told.raised("authorize")
-    assert (refused.kind, refused.status) == ("BadRequestError", 400)
-    assert "github" in refused.message
+def test_an_app_is_connected_by_a_link_to_our_own_page(told: Told) -> None:
+    github = told.done("connections")["results"]["github"]
+    assert (github["status"], github["has_active_connection"]) == ("initiated", False)
+    for begun in (github, told.gave("authorize")):
+        assert begun["redirect_url"].startswith(f"{told.server.url}/connect/")
     assert told.raised("account of nobody").status == 404
 
 
 def test_toolkits_are_those_there_are(told: Told) -> None:
     assert told.gave("toolkits")["items"] == []
-    assert [one["slug"] for one in told.gave("all toolkits")["items"]] == ["composio_search"]
+    states = {one["slug"]: one for one in told.gave("all toolkits")["items"]}
+    assert {"github", "gmail", "composio_search"} <= set(states)
+    assert (states["github"]["is_no_auth"], states["github"]["connection"]["is_active"]) == (False, False)
+    assert states["composio_search"]["is_no_auth"] is True
 
 
 def test_a_call_on_behalf_of_a_connection_that_there_is_not_is_refused(told: Told) -> None:
     refused = told.raised("proxy")
     assert (refused.kind, refused.status) == ("BadRequestError", 400)
+    assert "no active connection" in refused.message
     assert "github" in refused.message
 
 
@@ -114,6 +127,15 @@ def test_the_newest_line_calls_tools_by_another_address_too(told: Told) -> None:
         return
     assert told.done("execute meta")["results"][0]["index"] == 1
     assert told.gave("provider of a session")["data"]["results"] == "42"
+
+
+def test_the_newest_line_asks_its_user_before_a_tool_runs(told: Told) -> None:
+    if told.line != "python 0.30":
+        assert "execute that is asked about" not in told.names
+        return
+    assert told.raised("execute that is asked about").kind == "ToolInputRequiredError"
+    assert told.done("execute that was allowed")["choices"]
+    assert "did not allow it" in told.failure("execute that was not allowed")
 
 
 def test_the_default_provider_names_a_user_and_gets_that_users_sandbox(told: Told) -> None:

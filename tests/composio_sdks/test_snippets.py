@@ -71,8 +71,9 @@ def test_the_snippets_of_the_local_sandbox_page_run_as_they_stand(world: World, 
     assert ran.code == 0, ran.stderr
     (line_told,) = [text for text in ran.stdout.splitlines() if text.startswith("RESULT ")]
     response, error, said, found = json.loads(line_told.removeprefix("RESULT "))
-    # There is no such toolkit here, and that is what the agent is told.
-    assert "GITHUB_GET_A_PULL_REQUEST" in error
+    # Nobody has connected it, and that is what the agent is told.
+    assert "no active connection" in error
+    assert "github" in error
     assert isinstance(response, dict)
     assert said == ["hello", ""]
     assert found[1] == ""

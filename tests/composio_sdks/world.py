@@ -204,7 +204,7 @@ def _furnish(home: Path, line: str) -> None:
 
 
 @contextlib.contextmanager
-def _listening(network: OwnNetwork, module: str) -> Iterator[str]:
+def listening(network: OwnNetwork, module: str) -> Iterator[str]:
     """A server that stands in for a service which we do not own; its address."""
     with subprocess.Popen(
         network.within(sys.executable, "-m", module), cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE
@@ -230,10 +230,12 @@ def world() -> Iterator[World]:
         assert (part / ".ready").exists(), "the SDKs are not installed: run scripts/install-sdk-parts"
     with contextlib.ExitStack() as stack:
         network = stack.enter_context(own_network())
-        models = stack.enter_context(_listening(network, "tests.services.model_server"))
-        searches = stack.enter_context(_listening(network, "tests.services.search_server"))
+        models = stack.enter_context(listening(network, "tests.services.model_server"))
+        searches = stack.enter_context(listening(network, "tests.services.search_server"))
         settings = stack.enter_context(
             own_settings(
+                # Everything that is brought along, as users have it.
+                toolkits_shipped="all",
                 llm_provider="openai",
                 llm_url=f"{models}/v1",
                 llm_key="sk-test",

@@ -21,6 +21,10 @@ _FOREGROUND = "it stays in the foreground; tests/cli/test_run.py starts it and u
 NOT_RUN = {
     ("README.md", _FOREGROUND),
     ("README.md", "takes minutes; tests/security/test_proof.py runs it"),
+    (
+        "README.md",
+        "needs an account of GitHub, and a program; tests/cli/test_connections.py and tests/toolkits run them",
+    ),
     ("docs/how-to/docker.md", "needs a Docker daemon"),
     ("docs/how-to/files.md", "needs a public server"),
     ("docs/how-to/mcp-clients.md", "needs the frameworks; tests/examples runs it"),
@@ -31,11 +35,23 @@ NOT_RUN = {
     ("docs/how-to/postgres.md", "needs a PostgreSQL server; tests/contract runs the store on one"),
     ("docs/how-to/serve.md", "needs a certificate for a public name"),
     ("docs/how-to/serve.md", "needs a proxy"),
+    (
+        "docs/how-to/toolkits.md",
+        "it is a file that a workbench is told of; tests/toolkits/servers/billing.py is one that is run",
+    ),
+    ("docs/how-to/toolkits.md", "needs accounts of other services; tests/cli/test_connections.py has its own"),
+    ("docs/how-to/toolkits.md", "needs an MCP server; tests/toolkits runs every command on real ones"),
+    ("docs/how-to/toolkits.md", "needs an application at Google; tests/connections has an authorisation server"),
     ("docs/how-to/systemd.md", "needs systemd and root"),
     ("docs/reference/helpers.md", "runs inside a sandbox; tests/host/test_helpers.py runs it there"),
     ("docs/how-to/web-search.md", "needs the web; tests/services runs it on a server of its own"),
     ("docs/tutorial/first-steps.md", _FOREGROUND),
     ("docs/tutorial/first-steps.md", "the test has a server and a key of its own"),
+    (
+        "docs/how-to/toolkits.md",
+        "it is a file that a workbench is told of; tests/toolkits/servers/billing.py is one that is run",
+    ),
+    ("docs/how-to/toolkits.md", "needs an MCP server; tests/toolkits runs every command on real ones"),
 }
 
 

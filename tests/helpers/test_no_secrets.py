@@ -8,12 +8,18 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import json
 import os
 import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import psycopg
 import pytest
+from psycopg import sql
+from tests.connections.authorisation import CLIENT_ID, Authorisation, authorisation_server
+from tests.connections.authorisation import World as Granting
+from tests.helpers.accounts import Telltale, connect
 from tests.helpers.leaks import Search
 from tests.helpers.serving import helped, ran, value
 from tests.host.support import descendants, eventually, host_pids, namespace_pids, output_of, read, workbench
@@ -48,6 +54,21 @@ with open('/home/user/told.json', 'w') as file: json.dump(told, file)
 print(told)
 told
 """
+WITH_ACCOUNTS = """\
+import json
+def everything():
+    for toolkit in ('KEYED', 'NOTES'):
+        for tool in ('ECHO', 'TEAPOT', 'BROKEN'):
+            yield run_composio_tool(f'{toolkit}_{tool}', {})
+        yield run_composio_tool(f'{toolkit}_NOTHING', {})
+        for path in ('/echo', '/teapot', '/broken'):
+            yield proxy_execute('GET', path, toolkit.lower())
+told = list(everything())
+with open('/mnt/files/told.json', 'w') as file: json.dump(told, file)
+with open('/home/user/told.json', 'w') as file: json.dump(told, file)
+print(told)
+told
+"""
 
 
 @dataclass(frozen=True)
@@ -56,13 +77,32 @@ class World:
 
     server: Server
     secrets: dict[str, bytes]
+    database: str
+    service: Authorisation
+    """where the user has accounts"""
+
+    def credentials(self) -> dict[str, bytes]:
+        """Of the accounts, and of the client by which they were made."""
+        found = {"the client's secret": self.service.world.client_secret}
+        for number, token in enumerate(self.service.world.tokens):
+            found |= {f"access token {number}": token.access_token, f"refresh token {number}": token.refresh_token}
+        return {name: secret.encode() for name, secret in found.items()}
+
+    def rows(self) -> Iterator[tuple[str, bytes]]:
+        """Of every table of the database, as they are kept."""
+        with psycopg.connect(self.database) as line, line.cursor() as cursor:
+            cursor.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
+            for (table,) in cursor.fetchall():
+                command = sql.SQL("COPY {} TO STDOUT (FORMAT binary)").format(sql.Identifier(table))
+                with cursor.copy(command) as rows:
+                    yield table, b"".join(bytes(piece) for piece in rows)
 
 
 @pytest.fixture(scope="module")
 def world(_models: Running, _searches: Running) -> Iterator[World]:
     made = {name: MARK + secrets.token_hex(8) for name in (
         "llm_key", "search_key", "files_secret_key", "files_session_token", "database password", "OPENAI_API_KEY",
-        "AWS_SECRET_ACCESS_KEY", "SOME_PASSWORD",
+        "AWS_SECRET_ACCESS_KEY", "SOME_PASSWORD", "an account's key", "a toolkit's header",
     )}  # fmt: skip
     with contextlib.ExitStack() as stack:
         environment = stack.enter_context(pytest.MonkeyPatch.context())
@@ -71,9 +111,13 @@ def world(_models: Running, _searches: Running) -> Iterator[World]:
         url = stack.enter_context(stack.enter_context(running_postgres()).database())
         options = {name: made[name] for name in ("llm_key", "search_key", "files_secret_key", "files_session_token")}
         options["database_url"] = url.replace("workbench@", f"workbench:{made['database password']}@")
-        server = stack.enter_context(helped(_models, _searches, log_level="debug", **options))
+        granting = Granting(mark=MARK, client_secret=f"{MARK}-client-{secrets.token_hex(8)}")
+        service = stack.enter_context(authorisation_server(granting, Telltale))
+        server = stack.enter_context(
+            helped(_models, _searches, log_level="debug", toolkits_allow="127.0.0.1", **options)
+        )
         made["the workbench's own key"] = server.key.split("_", 2)[2]
-        yield World(server, {name: secret.encode() for name, secret in made.items()})
+        yield World(server, {name: secret.encode() for name, secret in made.items()}, url, service)
 
 
 @pytest.fixture
@@ -135,6 +179,64 @@ def test_no_secret_of_a_server_is_anywhere_but_in_it(world: World, bench: Workbe
     assert models.seen()[0].headers["authorization"].endswith(world.secrets["llm_key"].decode())
     branch.delete()
     session.delete()
+
+
+def test_no_credential_of_a_connected_account_is_anywhere_but_in_the_server(world: World, bench: Workbench) -> None:
+    key = world.secrets["an account's key"].decode()
+    said = connect(world.server, world.service, "tester", key)
+    session = bench.create("tester")
+    told = value(session, WITH_ACCOUNTS)
+    # Each told what it was sent, and the credential is cut out of that; some fail, and say no more.
+    for toolkit in (told[:7], told[7:]):
+        assert [bool(error) for _, error in toolkit] == [False, True, True, True, False, True, True], toolkit
+        assert "***" in json.dumps(toolkit[0])
+        assert "***" in json.dumps(toolkit[1])
+    session.bash(
+        "python3 -c 'from workbench_helper import *; print(run_composio_tool(\"KEYED_ECHO\"))' | tee /tmp/said"
+    )
+    said |= _asked_from_outside(world, session)
+    assert len(world.service.world.tokens) == 2
+
+    wanted = world.secrets | world.credentials()
+    search = searched(world.server, session, bench, wanted, MARK)
+    for place, text in said.items():
+        search.text(place, text)
+    rows = dict(world.rows())
+    for table, those in rows.items():
+        search.text(f"the table {table}", those)
+    assert search.found == set()
+    # What is no secret is there to be read: these are the records.
+    assert any(CLIENT_ID.encode() in those for those in rows.values())
+    # They were there to be found, and went where they belong.
+    assert {key, f"Bearer {world.service.world.tokens[0].access_token}"} <= set(Telltale.credentials)
+    forms = [form for path, form in world.service.world.seen if path == "/token"]
+    assert {world.service.world.client_secret} == {form["client_secret"] for form in forms}
+    assert world.service.world.tokens[0].refresh_token in [form.get("refresh_token") for form in forms]
+    session.delete()
+
+
+def _asked_from_outside(world: World, session: Session) -> dict[str, str]:
+    """What callers of the server are told of accounts, also when they cannot be renewed."""
+    said = {}
+    with world.server.client() as client:
+        given = {"url": "http://127.0.0.1:9/mcp", "bearer": world.secrets["a toolkit's header"].decode(), "test": False}
+        added = client.post("/v1/toolkits", json={"slug": "remote", **given})
+        assert added.status_code == 201, added.text
+        said["the toolkit"] = added.text
+        (notes,) = client.get("/v1/connections", params={"toolkit": "notes"}).json()["items"]
+        refresh = f"/v1/connections/{notes['id']}/refresh"
+        assert client.post(refresh).status_code == 200
+        router = f"/api/v3.1/tool_router/session/{session.id}"
+        for slug in ("KEYED_ECHO", "NOTES_ECHO", "NOTES_TEAPOT", "NOTES_BROKEN"):
+            said[f"execute {slug}"] = client.post(f"{router}/execute", json={"tool_slug": slug, "arguments": {}}).text
+        world.service.world.broken = True
+        said["a failed refresh"] = client.post(refresh).text
+        world.service.world.broken = False
+        assert "500" in said["a failed refresh"]
+        for path in ("/v1/connections", "/v1/auth-configs", "/v1/toolkits", "/v1/toolkits/remote",
+                     "/api/v3.1/connected_accounts", f"{router}/toolkits", f"{router}/tools"):  # fmt: skip
+            said[path] = client.get(path).raise_for_status().text
+    return said
 
 
 def test_a_secret_that_a_cell_has_would_be_found(world: World, bench: Workbench) -> None:

@@ -11,7 +11,8 @@ from typing import Any
 
 from workbench.mcp.families import Family
 from workbench.mcp.tool import Tool
-from workbench.mcp.tools import ALL_TOOLS
+from workbench.mcp.tools import ALL_TOOLS, ROUTER_TOOLS
+from workbench.mcp.tools.router import RouterTool
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "mcp.md"
 BEGIN, END = "<!-- tokens -->", "<!-- /tokens -->"
@@ -39,9 +40,10 @@ class Cost:
 
 def costs() -> list[Cost]:
     """Of every tool, in their order."""
-    texts = [text for tool in ALL_TOOLS for text in _texts(tool)]
+    tools: tuple[Tool[Any] | RouterTool, ...] = (*ALL_TOOLS, *ROUTER_TOOLS)
+    texts = [text for tool in tools for text in _texts(tool)]
     counts = iter(_counted(texts))
-    return [Cost(tool.family, tool.name, next(counts), next(counts), next(counts)) for tool in ALL_TOOLS]
+    return [Cost(tool.family, tool.name, next(counts), next(counts), next(counts)) for tool in tools]
 
 
 def table(found: list[Cost]) -> str:
@@ -75,7 +77,7 @@ def with_table(page: str, shown: str) -> str:
     return f"{before}{BEGIN}\n{shown}\n{END}{after}"
 
 
-def _texts(tool: Tool[Any]) -> tuple[str, str, str]:
+def _texts(tool: Tool[Any] | RouterTool) -> tuple[str, str, str]:
     listed = tool.listed().model_dump(mode="json", by_alias=True, exclude_none=True)
     seen = {name: listed[name] for name in ("name", "description", "inputSchema")}
     whole = {**seen, "outputSchema": listed["outputSchema"]}

@@ -59,10 +59,10 @@ def test_the_printed_program_calls_the_tool_through_the_session(
     assert server.key not in box.helper_source
     assert server.key not in str(box.env)
     said = in_the_box(tmp_path, dict(box.env), f"{SNIPPET}\nprint(repr((type(response).__name__, error)))\n")
-    # This server has no toolkit of that name: that is what the tool's answer says, and not that the helper failed.
+    # The user has connected no account there: that is what the tool's answer says, and not that the helper failed.
     kind, error = ast.literal_eval(said.splitlines()[-1])
     assert kind == "dict"
-    assert "GITHUB_GET_A_PULL_REQUEST" in error
+    assert "no active connection of user 'user_123' with github" in error
 
 
 def test_the_other_two_names_of_the_program_answer(composio: Composio, local: ComposioSession, tmp_path: Path) -> None:

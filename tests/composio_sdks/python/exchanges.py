@@ -121,6 +121,23 @@ def changes(composio: Any, facts: Facts) -> None:
     facts.refusal("delete again", lambda: composio.sessions.delete(session.session_id))
 
 
+def approvals(composio: Any, facts: Facts) -> None:
+    """A tool that a person is asked about, and what they say."""
+    session = composio.create(user_id="user_123", toolkits={"require_approval": ["composio_search"]})
+    slug, given = "COMPOSIO_SEARCH_GROQ_CHAT", {"messages": [{"role": "user", "content": "say:yes"}]}
+    facts.refusal("execute that is asked about", lambda: session.execute(slug, arguments=given))
+
+    def answered(action: str) -> Any:
+        try:
+            return session.execute(slug, arguments=given)
+        except sdk.exceptions.ToolInputRequiredError as asked:
+            responses = {name: {"action": action} for name in asked.input_requests}
+            return session.execute(slug, arguments=given, input_responses=responses, request_state=asked.request_state)
+
+    facts.of("execute that was allowed", lambda: answered("accept"))
+    facts.of("execute that was not allowed", lambda: answered("decline"))
+
+
 def calls(composio: Any, facts: Facts) -> None:
     """Tools, found and called."""
     session = composio.create(user_id="user_123")
@@ -164,7 +181,11 @@ def calls(composio: Any, facts: Facts) -> None:
         lambda: session.toolkits(limit=2, toolkits=["github", "hackernews"], is_connected=True, search="g"),
     )
     facts.of("all toolkits", session.toolkits)
-    facts.refusal("authorize", lambda: session.authorize("github", alias="work", callback_url="https://cb"))
+    facts.of(
+        "authorize",
+        lambda: session.authorize("github", alias="work", callback_url="https://cb"),
+        lambda begun: {"id": begun.id, "redirect_url": begun.redirect_url},
+    )
     facts.refusal("account of nobody", lambda: composio.connected_accounts.get("ca_9"))
     facts.refusal(
         "proxy",
@@ -304,7 +325,7 @@ def main() -> None:
     """Every topic, whatever became of the one before."""
     facts = Facts()
     composio = Composio(allow_tracking=False)
-    for topic in (sessions, changes, calls, custom_tools, agents, files, refusals):
+    for topic in (sessions, changes, calls, *((approvals,) if NEWEST else ()), custom_tools, agents, files, refusals):
         facts.refusal(f"all of {topic.__name__}", functools.partial(topic, composio, facts))
     facts.write()
 

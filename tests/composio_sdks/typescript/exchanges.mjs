@@ -116,7 +116,7 @@ async function calls(composio) {
     session.toolkits({ limit: 2, toolkits: ['github', 'hackernews'], isConnected: true, search: 'g' })
   );
   await of('all toolkits', () => session.toolkits());
-  await refusal('authorize', () => session.authorize('github', { callbackUrl: 'https://cb', alias: 'work' }));
+  await of('authorize', () => session.authorize('github', { callbackUrl: 'https://cb', alias: 'work' }));
   await refusal('account of nobody', () => composio.connectedAccounts.get('ca_9'));
   await refusal('proxy', () =>
     session.proxyExecute({
