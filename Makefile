@@ -21,6 +21,7 @@ $(VENV)/.ready: locks/dev.txt pyproject.toml scripts/setup
 	@touch $@
 
 run: setup
+	@scripts/install-search-model $(BIN)/python || echo "tools will be found by words alone, not by meaning" >&2
 	@scripts/run $(BIN)/workbench
 
 test: setup
@@ -34,6 +35,7 @@ test-all: setup
 	@scripts/install-example-parts
 	@PYTHON=$(PYTHON) scripts/install-sdk-parts
 	@scripts/install-local-model $(BIN)/python
+	@scripts/install-search-model $(BIN)/python
 	@scripts/test-all $(PYTEST)
 
 check: $(VENV)/.ready
@@ -47,11 +49,13 @@ format: $(VENV)/.ready
 
 bench: setup
 	@scripts/install-bench-peers
+	@scripts/install-search-model $(BIN)/python
 	@$(BIN)/python -m bench.engine --write bench/RESULTS.md
 	@$(BIN)/python -m bench.kernel --write bench/RESULTS.md
 	@$(BIN)/python -m bench.state --write bench/RESULTS.md
 	@$(BIN)/python -m bench.server --write bench/RESULTS.md
 	@$(BIN)/python -m bench.extract --write bench/RESULTS.md
+	@$(BIN)/python -m bench.search --write bench/RESULTS.md
 
 soak: setup
 	@$(BIN)/python -m bench.soak --minutes 10 --write bench/SOAK.md
