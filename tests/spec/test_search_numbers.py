@@ -25,9 +25,9 @@ print(cost.memory_mb, p50(cost.warm_cpu_ms))
 async def test_the_right_tool_is_among_the_first_three_of_seventy_cases_in_a_hundred_and_the_first_ten_of_88() -> None:
     seen = await quality()
     assert seen.tools >= 3000
-    for half in (seen.found["all"], *seen.tuned.values()):
-        assert half.within(3) >= 0.70
-        assert half.within(10) >= 0.88
+    for some in (seen.found["all"], *seen.others.values()):
+        assert some.within(3) >= 0.70
+        assert some.within(10) >= 0.88
     assert seen.found["all"].within(3) > seen.found["BM25 alone"].within(3)
 
 
@@ -40,7 +40,7 @@ async def test_there_are_two_hundred_cases_whose_tools_there_are_and_none_quotes
     every = every_case()
     assert len(every) >= 200
     assert len({case.number for case in every}) == len(every)
-    assert len(kept_back()) >= 100
+    assert len(kept_back()) >= 200
     async with shipped() as entries:
         assert not [slug for case in every for slug in case.accepted if slug not in entries]
     for case in every:
