@@ -218,7 +218,8 @@ def test_who_has_no_account_is_told_to_connect_one(client: httpx2.Client, made: 
     made.append(answer.json()["session_id"])
     ask = {"toolkit_slug": "shop", "endpoint": "/x", "method": "GET"}
     refused = Calling(client, made[-1]).post("proxy_execute", ask)
-    assert refused.status_code == 403
+    assert refused.status_code == 400
+    assert refused.json()["error"]["slug"] == "ToolRouterV2_NoActiveConnection"
     assert "connect" in refused.text
 
 
