@@ -576,12 +576,7 @@ def _over(account: ConnectedAccount) -> Denied:
     return Denied(
         f"the account {account.id} of {account.toolkit} is {account.status.lower()}: "
         f"{account.status_reason or 'no reason is known'}; {_next_step(account.toolkit, account.user)}",
-        {
-            "toolkit": account.toolkit,
-            "reason": NOT_CONNECTED,
-            "connected_account": account.id,
-            "status": account.status.value,
-        },
+        {"toolkit": account.toolkit, "connected_account": account.id, "status": account.status.value},
     )
 
 

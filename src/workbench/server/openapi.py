@@ -27,6 +27,7 @@ _TAGS = (
     ("state", "The kernel's memory: looked at, undone, branched, begun anew; and what was run."),
     ("files", "Files of a session from outside: what code inside sees at /mnt/files."),
     ("composio", "The sessions API as SDKs for Composio's service ask it; also under /api/v3."),
+    ("toolkits", "Tools of other services: those that were added beside what comes along."),
     ("connections", "Accounts of users with other services, and the clients by which they are connected."),
     ("keys", "Keys of a project, and tokens for one session."),
     ("users", "Whoever sessions are made for."),
