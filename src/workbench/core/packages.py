@@ -1,4 +1,4 @@
-"""Which packages the Python of a session has. Installing them is left to others."""
+"""Packages of a session from outside: which its Python has, and which are to be installed before code runs."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import shlex
 
 from workbench.core import requests
 from workbench.core.errands import Errands, Shell, last_words
+from workbench.core.installs import InstallAsked, Installs, InstallTold
+from workbench.core.places import Places
 from workbench.errors import InvalidRequest, SandboxUnavailable
 
 # As package indexes have them, without extras.
@@ -15,7 +17,9 @@ _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9])?")
 _MOST_NAMES, _MOST_VERSION = 100, 100
 # Isolated: neither the home folder nor variables decide what is found, only what the kernel imports from by itself.
 _ASK = """
-import importlib.metadata as known, json, sys
+import importlib.metadata as known, json, os, sys
+packages = os.environ.get("WORKBENCH_PACKAGES_FOLDER") or "/mnt/packages"
+sys.path.append(packages + "/python%d.%d" % sys.version_info[:2])
 found = {}
 for name in sys.argv[1:]:
     try:
@@ -29,8 +33,22 @@ print(json.dumps(found))
 class Packages:
     """One project's."""
 
-    def __init__(self, errands: Errands) -> None:
+    def __init__(self, errands: Errands, places: Places, installs: Installs) -> None:
         self._errands = errands
+        self._places = places
+        self._installs = installs
+
+    async def install(self, request: requests.InstallPackages) -> tuple[InstallTold, ...]:
+        """What came of each; one that is refused does not keep the others out."""
+        session = await self._places.enter(request.session)
+        return tuple(
+            [
+                await self._installs.install(
+                    session, InstallAsked(language=request.language, requirements=(requirement,))
+                )
+                for requirement in request.requirements
+            ]
+        )
 
     async def find(self, request: requests.FindPackages) -> dict[str, str]:
         """Name, as it was asked for, and version of those that are there."""

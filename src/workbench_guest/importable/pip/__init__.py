@@ -1,0 +1,1 @@
+"""Stands where pip would: `python -m pip` installs through the workbench."""
