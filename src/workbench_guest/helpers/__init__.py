@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
+from workbench_guest.helpers.dressing import dress_with as dress_with
 from workbench_guest.helpers.extraction import smart_file_extract
 from workbench_guest.helpers.mount import get_mount_file_s3_key, get_mount_file_url
 from workbench_guest.helpers.services import invoke_llm, web_search

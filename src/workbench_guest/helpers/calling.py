@@ -8,9 +8,11 @@ from __future__ import annotations
 import errno
 import json
 import os
+import select
 import socket
 import struct
 import time
+from collections.abc import Callable
 from typing import Any
 
 ADDRESS_VARIABLE = "WORKBENCH_CALLS"
@@ -24,6 +26,8 @@ SEND_TIMEOUT_S = 30.0
 ANSWER_TIMEOUT_S = 290.0
 # Between two looks whether somebody was accepted and there is a place in the queue.
 _QUEUE_PAUSE_S = 0.02
+# Between two calls of who wants to tell that it takes long.
+_LOOK_UP_S = 1.0
 _LENGTH = struct.Struct(">I")
 _CHUNK = 256 * 1024
 
@@ -49,17 +53,21 @@ def ask(
     arguments: dict[str, Any],
     connect_timeout_s: float = CONNECT_TIMEOUT_S,
     answer_timeout_s: float = ANSWER_TIMEOUT_S,
+    while_waiting: Callable[[], None] | None = None,
 ) -> Answer:
     """Ask once for `operation`: `(result, error, code)`, the last two empty on success.
 
     `arguments` are known to fit into JSON. Never asks twice: a call that got no answer may have been carried out.
-    Raises nothing for a call that fails; an interrupt passes through, and the connection is closed.
+    Raises nothing for a call that fails; an interrupt passes through, and the connection is closed. `while_waiting` is
+    called about once a second until there is an answer.
     """
     try:
         frame = _framed(json.dumps({"operation": operation, "arguments": arguments}, ensure_ascii=False).encode())
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             _connect(connection, connect_timeout_s)
             _send(connection, frame)
+            if while_waiting is not None:
+                _wait(connection, answer_timeout_s, while_waiting)
             return _understood(_receive(connection, answer_timeout_s))
     except _Failed as failure:
         return None, str(failure), failure.code
@@ -108,6 +116,12 @@ def _send(connection: socket.socket, frame: bytes) -> None:
         if problem.errno in (errno.EPIPE, errno.ECONNRESET):
             return
         raise _Failed(CUT_OFF, f"the call was cut off while it was sent: {_why(problem)}; {_MAYBE}") from problem
+
+
+def _wait(connection: socket.socket, timeout_s: float, while_waiting: Callable[[], None]) -> None:
+    deadline = time.monotonic() + timeout_s
+    while time.monotonic() < deadline and not select.select([connection], [], [], _LOOK_UP_S)[0]:
+        while_waiting()
 
 
 def _receive(connection: socket.socket, timeout_s: float) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from workbench_guest.helpers.arguments import text_problem
+from workbench_guest.helpers.dressing import dressed
 from workbench_guest.helpers.retrying import ask_patiently
 
 MOST_QUERY_CHARACTERS = 200_000
@@ -61,4 +62,8 @@ def _text(answer: tuple[Any, str, str]) -> tuple[str, str]:
     result, error, _ = answer
     if error:
         return "", error
-    return (result, "") if isinstance(result, str) else ("", f"the answer is a {type(result).__name__} and not a text")
+    return (
+        dressed(result, "")
+        if isinstance(result, str)
+        else ("", f"the answer is a {type(result).__name__} and not a text")
+    )

@@ -117,7 +117,8 @@ def _counted(count: int, what: str) -> str:
 
 
 def _name(value: Any) -> str:
-    kind = type(value)
+    # Data that is read forgivingly is told by the type that it is one of.
+    kind = getattr(type(value), "_workbench_plain", type(value))
     if value is None:
         return "None"
     return kind.__name__ if kind.__module__ in ("builtins", "__main__") else f"{kind.__module__}.{kind.__qualname__}"

@@ -6,6 +6,7 @@ from typing import Any
 
 from workbench_guest.helpers.arguments import json_problem, table_problem, text_problem
 from workbench_guest.helpers.calling import Answer
+from workbench_guest.helpers.dressing import dressed
 from workbench_guest.helpers.retrying import ask_patiently, checked
 from workbench_guest.helpers.shapes import say, shape
 
@@ -49,15 +50,15 @@ def run_composio_tool(
         problem = text_problem("account", account)
     retry, wrong = checked(retry_params)
     if problem or wrong:
-        return None, problem or wrong
+        return dressed(None, problem or wrong)
     request = {"tool_slug": tool_slug.strip().upper(), "arguments": given, "account": account}
     result, error, _ = ask_patiently("run_tool", request, retry, _is_refusal)
     error = error or _error_in(result)
     if result is not None and not isinstance(result, dict):
-        return None, error or f"the tool's answer is a {type(result).__name__} and not an object"
+        return dressed(None, error or f"the tool's answer is a {type(result).__name__} and not an object")
     if print_schema_for_tool and not error:
         say(f"{request['tool_slug']} answered:\n{shape(result)}")
-    return result, error
+    return dressed(result, error)
 
 
 def _error_in(result: Any) -> str:
@@ -101,7 +102,7 @@ def proxy_execute(
     """
     problem = _proxy_problem(method, endpoint, toolkit, query_params, body, headers)
     if problem:
-        return None, problem
+        return dressed(None, problem)
     request = {
         "method": method.strip().upper(),
         "endpoint": endpoint.strip(),
@@ -111,7 +112,7 @@ def proxy_execute(
         "headers": headers or {},
     }
     result, error, _ = ask_patiently("proxy", request)
-    return result, error
+    return dressed(result, error)
 
 
 def _proxy_problem(method: Any, endpoint: Any, toolkit: Any, query_params: Any, body: Any, headers: Any) -> str:
