@@ -5,10 +5,13 @@
 <data>/hosts/<id>/          one host: lock, host.sock, journal.jsonl, spool/, root/
 <data>/files/<mount>/       what /mnt/files shows; outlives hosts
 <data>/mounts/<mount>.lock  held while a sandbox uses the mount
+<data>/packages/<mount>/    what /mnt/packages shows, read-only: packages that were installed for those of the mount
+<data>/package-store/       what was fetched of packages; overlays are links to it
 <data>/uploads/<mount>/     what is on its way into a mount, unseen by the sandbox
 <data>/replicas/<mount>.db  what the object store has of a mount, where there is one
 <data>/links.key            what links to files are signed with
 <data>/connections.key      what credentials of connected accounts are sealed with
+<data>/image/<name>/        what was added to an image, and which one is in use; see images/additions.py
 <data>/toolkits/<slug>/     where programs of toolkits are at home
 <data>/losses.jsonl         sandboxes that ended with their host
 <data>/workbench.db         records of sessions
@@ -40,7 +43,7 @@ class DataFolder:
         """Create it for its owner alone: parents of every session's files."""
         self.path.mkdir(parents=True, exist_ok=True)
         self.path.chmod(0o700)
-        for folder in (self.hosts, self.files, self.mounts):
+        for folder in (self.hosts, self.files, self.packages, self.mounts):
             folder.mkdir(exist_ok=True)
             folder.chmod(0o700)
 
@@ -66,6 +69,16 @@ class DataFolder:
     def use_mount(self, mount: MountId) -> int | None:
         """The lock that says so, to be kept open; None while any host's sandbox uses it."""
         return take_lock(self.mount_lock(mount))
+
+    @property
+    def packages(self) -> Path:
+        """What was installed, for each mount; its folders are seen by sandboxes, whoever they are on this machine."""
+        return self.path / "packages"
+
+    @property
+    def package_store(self) -> Path:
+        """On the same disk as the packages, which are links to what is in it. No sandbox sees it."""
+        return self.path / "package-store"
 
     @property
     def uploads(self) -> Path:

@@ -12,6 +12,7 @@
     │  ├─ NotFound                   not_found            no such sandbox, process or image here
     │  ├─ Conflict                   conflict             the id is taken, or the thing is ending
     │  ├─ SandboxOff                 sandbox_off          the session was configured to have no sandbox
+    │  ├─ PackageRefused             package_refused      a package that may not or cannot be installed
     │  ├─ Cancelled                  cancelled            it waited for its turn and was taken out of the queue
     │  └─ QuotaExceeded              quota_exceeded       more than the tier or the host allows
     ├─ SandboxError                  the place failed
@@ -118,6 +119,12 @@ class SandboxOff(CallerError):
     """The session was configured to have no sandbox."""
 
     code = "sandbox_off"
+
+
+class PackageRefused(CallerError):
+    """A package that may not or cannot be installed; `rule` in the context says by which rule."""
+
+    code = "package_refused"
 
 
 class Cancelled(CallerError):

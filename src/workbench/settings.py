@@ -13,8 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from workbench.errors import InvalidSetting
+from workbench.errors import InvalidRequest, InvalidSetting
 from workbench.model.capability import Level
+from workbench.model.corrections import DEFAULT_SWITCHES, DEFAULT_TEXT, switches_of, text_of
+from workbench.model.packages import PackagePolicy
 
 PREFIX = "WORKBENCH_"
 _CHOICES = {"engine": ("namespace", "process"), "log_level": ("debug", "info", "warning", "error")}
@@ -40,6 +42,9 @@ _NUMBERS = {
     "calls_per_minute": (1, 1_000_000),
     "calls_per_cell": (1, 1_000_000),
     "llm_max_tokens": (1, 1_000_000),
+    "packages_min_age_days": (0, 3650),
+    "packages_max_mib": (1, 1024 * 1024),
+    "packages_timeout_s": (1, 280),
 }
 # Those of workbench.services.opening; tests/unit/test_settings.py compares them.
 _SERVICES = {
@@ -54,6 +59,7 @@ _NOT_FOR_HOSTS = (
     *SECRETS,
     *("toolkits_file", "files_url", "files_endpoint", "files_region", "files_access_key"),
     *("llm_provider", "llm_url", "llm_model", "search_engine", "search_url"),
+    *("packages_index", "packages_registry"),
 )
 # What Amazon's own tools read, for whoever has it set already; the first that is there.
 _FROM_AWS = {
@@ -77,12 +83,17 @@ class Settings:
     """where the host keeps its socket, files, spools and images; 0700"""
     images_dir: Path
     """where images are built; `data_dir`/images unless set, and may be shared between data folders"""
+    torch_index: str = "https://download.pytorch.org/whl/cpu"
+    """where PyTorch comes from if what pip is configured with has it for graphics cards alone, or not at all"""
     engine: str = "namespace"
     """`namespace`, or `process`, which isolates nothing"""
     min_level: Level = Level.ISOLATED
     """what the host insists on before it starts: `strict`, `isolated` or `open`"""
     pool_size: int = 4
     """sandboxes kept prepared, with a kernel that waits; each costs about 11 MB"""
+    preload: bool = True
+    """import the image's common libraries once, for all sandboxes; `false` saves 130 MB and two seconds of a start, and
+    each kernel imports for itself"""
     spool_max_mib: int = 256
     """how much output is kept of one cell or command, and of one process per stream"""
     cell_limit_max_s: int = 3600
@@ -134,6 +145,8 @@ class Settings:
     connections_key: str = field(default="", repr=False)
     """what credentials of connected accounts are sealed with, by commas, the newest first; a file of the data folder
     unless set"""
+    corrections: str = DEFAULT_TEXT
+    """which mistakes of code are corrected: switches by commas, with `-` to turn one off, or `all`, or `none`"""
     max_body_mib: int = 8
     """of one request to the server"""
     mcp_tools: str = "workbench"
@@ -152,6 +165,22 @@ class Settings:
     """that code of one session may make by its helpers, on average"""
     calls_per_cell: int = 5000
     """that one cell or command may make"""
+    packages: PackagePolicy = PackagePolicy.SUPPORTED
+    """which packages are installed when code asks for them: `off`, `supported`, `popular` or `any`"""
+    packages_allow: str = ""
+    """names of packages, by commas, that may be installed beside those of the lists"""
+    packages_deny: str = ""
+    """names of packages, by commas, that are never installed, also not for others that need them"""
+    packages_index: str = ""
+    """the index that Python packages come from; what the machine's pip is configured with unless set"""
+    packages_registry: str = ""
+    """the registry that Node packages come from; what the machine's npm is configured with unless set"""
+    packages_min_age_days: int = 7
+    """how old a release must be to be installed; 0 is no matter"""
+    packages_max_mib: int = 2048
+    """of one install, unpacked"""
+    packages_timeout_s: int = 120
+    """for one install; the code that waits for it goes on being limited by its own time"""
     llm_provider: str = ""
     """who answers `invoke_llm`: `openai`, `anthropic` or `local`; empty is nobody"""
     llm_url: str = ""
@@ -239,16 +268,17 @@ def _parsed(name: str, text: str) -> Any:
 def _parsed_as(setting: str, name: str, text: str) -> Any:
     if setting in _NUMBERS:
         return _number(name, text, *_NUMBERS[setting])
-    if of_family := _FAMILIES.get(setting.partition("_")[0]):
+    if setting != "packages" and (of_family := _FAMILIES.get(setting.partition("_")[0])):
         return of_family(setting, name, text)
     match setting:
         case "data_dir" | "images_dir":
             return _folder(name, text)
         case "engine" | "log_level":
             return _one_of(name, text, _CHOICES[setting])
-        case "min_level":
-            return Level(_one_of(name, text, tuple(Level)))
-        case "allow_plain_http" | "start_host":
+        case "min_level" | "packages":
+            kind: type[Level] | type[PackagePolicy] = Level if setting == "min_level" else PackagePolicy
+            return kind(_one_of(name, text, tuple(kind)))
+        case "allow_plain_http" | "preload" | "start_host":
             return _one_of(name, text, _SWITCH) == "true"
         case "tls_cert" | "tls_key":
             return str(_folder(name, text)) if text else ""
@@ -322,6 +352,15 @@ def _web_address(name: str, text: str) -> str:
     return text.rstrip("/")
 
 
+def _of_torch(setting: str, name: str, text: str) -> str:
+    del setting
+    if text.startswith("file:///") and text.isprintable() and not text.endswith(" "):
+        return text
+    if not text:
+        raise InvalidSetting(f"{name} must be the address of a package index, not empty", {"setting": name})
+    return _web_address(name, text)
+
+
 def _tool_families(name: str, text: str) -> str:
     parts = [part.strip().lower() for part in text.split(",") if part.strip()]
     if parts == ["all"]:
@@ -332,6 +371,15 @@ def _tool_families(name: str, text: str) -> str:
             f"{name} must be some of {', '.join(_TOOL_FAMILIES)}, by commas, or `all`; not {text!r}", {"setting": name}
         )
     return ",".join(dict.fromkeys(parts))
+
+
+def _of_corrections(setting: str, name: str, text: str) -> str:
+    del setting
+    try:
+        on = switches_of(text)
+        return DEFAULT_TEXT if on == DEFAULT_SWITCHES else text_of(on)
+    except InvalidRequest as problem:
+        raise InvalidSetting(f"{name}: {problem.message}", {"setting": name}) from None
 
 
 def _of_toolkits(setting: str, name: str, text: str) -> str:
@@ -375,6 +423,16 @@ def _of_services(setting: str, name: str, text: str) -> str:
             return _word(name, text)
 
 
+def _of_packages(setting: str, name: str, text: str) -> str:
+    if setting in ("packages_index", "packages_registry"):
+        return _web_address(name, text)
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    for part in parts:
+        if not re.fullmatch(r"@?[A-Za-z0-9][A-Za-z0-9._/-]{0,99}", part):
+            raise InvalidSetting(f"{name} must be names of packages, by commas; not {part[:60]!r}", {"setting": name})
+    return ",".join(parts)
+
+
 def _of_connections(setting: str, name: str, text: str) -> str:
     del setting
     return _word(name, text)
@@ -385,7 +443,10 @@ _FAMILIES = {
     "llm": _of_services,
     "search": _of_services,
     "connections": _of_connections,
+    "packages": _of_packages,
     "toolkits": _of_toolkits,
+    "torch": _of_torch,
+    "corrections": _of_corrections,
 }
 
 

@@ -27,6 +27,7 @@ from workbench.core.connection_links import ConnectionLinks
 from workbench.core.connections import Connections
 from workbench.core.guest_calls import CallDone, GuestCalls
 from workbench.core.helpers import Helpers
+from workbench.core.installs import Installs
 from workbench.core.links import LinkSigner
 from workbench.core.router.accounts import UserAccounts
 from workbench.core.router.basic_tools import BasicTools
@@ -41,8 +42,11 @@ from workbench.errors import HostUnavailable, WorkbenchError
 from workbench.host_client.adapter import HostClient
 from workbench.host_client.calls import HostCalls
 from workbench.host_client.connection import HostConnection, nobody_listens
+from workbench.images.additions import ChosenImage
 from workbench.model.ids import DEFAULT_PROJECT, ProjectId
 from workbench.model.toolkit import Toolkit
+from workbench.packages.limits import InstallLimits
+from workbench.packages.opening import PackagesPlace, open_installers, open_lists
 from workbench.services.opening import ModelPlace, SearchPlace, open_language_model, open_web_search
 from workbench.settings import Settings
 from workbench.storage.opening import FilesPlace, open_mounts, open_records
@@ -101,6 +105,7 @@ class Adapters:
     vault: Vault
     house: ToolkitHouse
     meaning: Meaning
+    packages: PackagesPlace
     sources: Sequence[ToolSource]
 
 
@@ -117,6 +122,7 @@ class Service:
         self._signer = LinkSigner(lambda: kept_secret(self._data.links_key))
         self._clock = SystemClock()
         self.access = Access(records=on.records, clock=self._clock)
+        self._corrections = settings.corrections
         # One for whatever a session asks, from inside or from outside.
         limits = CallLimits(a_minute=settings.calls_per_minute, a_cell=settings.calls_per_cell)
         self._limiter = CallLimiter(limits, self._clock)
@@ -128,6 +134,12 @@ class Service:
             house=on.house,
             clock=self._clock,
             own=Catalogue(own),
+        )
+        self.installs = Installs(
+            policy=settings.packages,
+            lists=open_lists(on.packages),
+            installers=open_installers(on.packages),
+            clock=self._clock,
         )
         self.connections, self.links = self._accounts(catalogue)
         self.router = self._router(catalogue)
@@ -192,7 +204,9 @@ class Service:
             fetching=self._on.fetcher,
             signer=self._signer,
             clock=self._clock,
+            installs=self.installs,
             project=project,
+            corrections=self._corrections,
         )
 
     async def answer_calls(
@@ -212,6 +226,7 @@ class Service:
             router=self.router,
             mounts_of=lambda project: self.workbench(project).mounts,
             address=address,
+            installs=self.installs,
         )
         return GuestCalls(
             records=self._on.records, clock=self._clock, helpers=helpers, limiter=self._limiter, tell=tell
@@ -310,6 +325,7 @@ async def open_service(
                 vault=vault,
                 house=house,
                 meaning=meaning,
+                packages=_packages_place(settings, environ),
                 sources=sources,
             ),
         )
@@ -344,6 +360,29 @@ def _model_place(settings: Settings) -> ModelPlace:
         timeout_s=settings.llm_timeout_s,
         max_tokens=settings.llm_max_tokens,
     )
+
+
+def _packages_place(settings: Settings, environ: Mapping[str, str]) -> PackagesPlace:
+    data = DataFolder(settings.data_dir)
+    return PackagesPlace(
+        root=data.packages,
+        kept=data.package_store,
+        allow=_names(settings.packages_allow),
+        deny=_names(settings.packages_deny),
+        index=settings.packages_index,
+        registry=settings.packages_registry,
+        limits=InstallLimits(
+            max_bytes=settings.packages_max_mib * 2**20,
+            timeout_s=float(settings.packages_timeout_s),
+            min_age_days=settings.packages_min_age_days,
+        ),
+        environ=environ,
+        image=ChosenImage(settings.data_dir, settings.images_dir).find,
+    )
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(one for one in text.split(",") if one)
 
 
 def _search_place(settings: Settings) -> SearchPlace:

@@ -7,6 +7,14 @@ import sys
 from typing import Any
 
 import workbench_guest
+from workbench_guest import packages
+
+# Imported before the fork, for all forks; other Pythons have them when they need them.
+from workbench_guest.packages import asking as _asking
+from workbench_guest.packages import finder as _finder
+from workbench_guest.packages import guarding as _guarding
+
+_BEFORE_THE_FORK = (_asking, _finder, _guarding)
 
 
 def refresh() -> None:
@@ -15,6 +23,7 @@ def refresh() -> None:
     _reseed()
     _follow_tier()
     _find_helpers()
+    packages.begin()
 
 
 def _find_helpers() -> None:
@@ -36,20 +45,30 @@ def _reseed() -> None:
     # `random` reseeds itself at fork; NumPy's global generator does not, and siblings would draw the same numbers.
     if (numpy_random := sys.modules.get("numpy.random")) is not None:
         numpy_random.seed(int.from_bytes(os.urandom(4), "little"))
+    torch: Any = sys.modules.get("torch")
+    if hasattr(torch, "manual_seed"):
+        torch.manual_seed(int.from_bytes(os.urandom(8), "little"))
 
 
 def _follow_tier() -> None:
     """Pools that were started with one thread before the fork get as many as the tier has CPUs."""
     wanted = os.environ.get("OMP_NUM_THREADS", "")
-    threadpoolctl: Any = sys.modules.get("threadpoolctl")
-    if threadpoolctl is not None and wanted.isdigit() and int(wanted) > 1:
-        threadpoolctl.threadpool_limits(int(wanted))
+    if wanted.isdigit() and int(wanted) > 1:
+        _set_pools(int(wanted))
 
 
 def use_threads(count: int) -> None:
     """A living process gets another tier: its pools, and the variables that its children will read."""
     for name in (name for name in os.environ if name.endswith(("_NUM_THREADS", "_MAX_THREADS", "_CPU_COUNT"))):
         os.environ[name] = str(count)
+    _set_pools(count)
+
+
+def _set_pools(count: int) -> None:
     threadpoolctl: Any = sys.modules.get("threadpoolctl")
     if threadpoolctl is not None:
         threadpoolctl.threadpool_limits(count)
+    # It keeps a number of its own, for all of its threads. While it is being imported it has no such function yet.
+    torch: Any = sys.modules.get("torch")
+    if hasattr(torch, "set_num_threads"):
+        torch.set_num_threads(count)

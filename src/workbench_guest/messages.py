@@ -19,7 +19,7 @@ INSIDE_UID = 1000
 OWN_NAME = "workbench"
 # By which what runs inside asks the workbench for something; of an abstract socket in the sandbox's own network.
 CALLS_VARIABLE, CALLS_NAME = "WORKBENCH_CALLS", "workbench-calls"
-HOME, FILES, SCRATCH, SHM = "/home/user", "/mnt/files", "/tmp", "/dev/shm"
+HOME, FILES, PACKAGES, SCRATCH, SHM = "/home/user", "/mnt/files", "/mnt/packages", "/tmp", "/dev/shm"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +49,8 @@ class ZygotePlan:
     """an empty folder outside to build the new root on"""
     files_root: str
     """the folder outside whose children can become /mnt/files"""
+    packages_root: str
+    """the folder outside whose children can become /mnt/packages"""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +81,8 @@ class Furnish:
     """the name of a child of `ZygotePlan.files_root`"""
     map_owner: bool
     """show files that are owned by INSIDE_UID on disk as the slot's own"""
+    packages: str | None = None
+    """the name of a child of `ZygotePlan.packages_root`"""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +102,15 @@ class Forget:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Grow:
+    """To a zygote: a second one that has imported more, a copy of it and a child of the host. Descriptor 0 is its
+    control socket, where it says that it is ready.
+    """
+
+    modules: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ZygoteReady:
     """Imports done, root built. `resident_bytes` is what a fork shares with it."""
 
@@ -107,7 +120,7 @@ class ZygoteReady:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
-    """The last request worked; `pid` is set for a slot, as the host sees it."""
+    """The last request worked; `pid` is set for a slot and for a grown zygote, as the host sees it."""
 
     pid: int | None = None
 
@@ -234,7 +247,7 @@ class Exited:
 
 
 Message = (
-    ZygotePlan | SlotPlan | Furnish | Resize | Forget | ZygoteReady | Done | Failed | SlotReady
+    ZygotePlan | SlotPlan | Furnish | Resize | Forget | Grow | ZygoteReady | Done | Failed | SlotReady
     | Configure | Prepare | Start | Signal | Started | NotStarted | Exited
     | Offer | Offered | Discard | Withdrawn
 )  # fmt: skip

@@ -31,6 +31,7 @@ from workbench_guest.messages import (
     Failed,
     Forget,
     Furnish,
+    Grow,
     Message,
     Resize,
     SlotPlan,
@@ -85,14 +86,23 @@ def main() -> None:
     except Exception as problem:  # noqa: BLE001  the host must learn which step failed, whatever it raised
         control.send(Failed(step=step, error=f"{type(problem).__name__}: {problem}"))
         sys.exit(1)
+    _lie_still()
+    _say_ready(control)
+    Zygote(control).serve()
+
+
+def _lie_still() -> None:
+    """Everything that was imported is about to be forked many times."""
     gc.collect()
     # Without this the first collection in a child touches, and so copies, every page.
     gc.freeze()
     _forget_lookups()
     _join_heap_pages()
+
+
+def _say_ready(control: Channel) -> None:
     threads = len(os.listdir(f"{root.BACKSTAGE_PROC}/{os.getpid()}/task"))
     control.send(ZygoteReady(resident_bytes=_resident_bytes(), threads=threads))
-    Zygote(control).serve()
 
 
 def _preload(plan: ZygotePlan) -> None:
@@ -164,14 +174,25 @@ class Zygote:
                 return Done(pid=self._clone(request, descriptors))
             case Furnish():
                 root.attach_files(request.slot, request.files, descriptors[0] if request.map_owner else None)
+                if request.packages is not None:
+                    root.attach_packages(request.slot, request.packages)
             case Resize():
                 root.resize(descriptors[0], request.scratch_bytes, request.scratch_inodes)
                 root.resize(descriptors[1], request.shm_bytes, request.scratch_inodes)
             case Forget():
                 root.forget_slot(request.slot)
+            case Grow():
+                return Done(pid=self._grow(request, descriptors[0]))
             case _:
                 raise OSError(f"a zygote does not know {type(request).__name__}")
         return Done()
+
+    def _grow(self, request: Grow, control: int) -> int:
+        """In our mount namespace, which slots of both get their files by, and with all that we have imported."""
+        pid = sys_.clone_as_sibling(0)
+        if pid == 0:
+            _become_grown(request, control)
+        return pid
 
     def _clone(self, plan: SlotPlan, descriptors: list[int]) -> int:
         root.add_slot(plan.slot)
@@ -180,6 +201,22 @@ class Zygote:
         if pid == 0:
             become_sandbox(plan, descriptors)
         return pid
+
+
+def _become_grown(request: Grow, control_fd: int) -> NoReturn:
+    """In the copy: what is asked for, imported; then serve like the first. Never returns."""
+    sys_.prctl(sys_.PR_SET_PDEATHSIG, signal.SIGKILL)
+    (moved,) = _keep_only([control_fd])
+    control = Channel(socket.socket(fileno=moved))
+    try:
+        for name in request.modules:
+            importlib.import_module(name)
+        _lie_still()
+        _say_ready(control)
+        Zygote(control).serve()
+    except BaseException as problem:  # noqa: BLE001  nothing may unwind into the first one's loop
+        _report_and_exit(control, "import what is to be warm", problem)
+    os._exit(0)
 
 
 def become_sandbox(plan: SlotPlan, descriptors: list[int]) -> NoReturn:

@@ -51,10 +51,9 @@ async def _examine(settings: Settings, work_dir: Path, as_json: bool) -> int:
 async def _prove(settings: Settings, work_dir: Path, as_json: bool) -> int:
     from workbench.doctor.examine import started_engine
     from workbench.doctor.proof import prove, render_json, render_table
-    from workbench.images.build import find_image
-    from workbench.images.recipe import load_recipe
+    from workbench.images.additions import ChosenImage
 
-    image = find_image(settings.images_dir, load_recipe("python"))
+    image = ChosenImage(settings.data_dir, settings.images_dir).find()
     async with started_engine(image, work_dir) as engine:
         rows = await prove(engine, image, work_dir / "files")
     click.echo(render_json(rows) if as_json else render_table(rows))

@@ -18,8 +18,7 @@ from workbench.cli.outcome import EXIT_ENDED, EXIT_INTERRUPTED
 from workbench.cli.printing import notice
 from workbench.core.caretaker import Caretaker
 from workbench.errors import InvalidRequest, NotFound, WorkbenchError
-from workbench.images.build import find_image
-from workbench.images.recipe import load_recipe
+from workbench.images.additions import ChosenImage
 from workbench.mcp.alone import Alone
 from workbench.mcp.families import Families, chosen_families
 from workbench.mcp.server import Context, make_server
@@ -59,7 +58,7 @@ def _check_user(user: str) -> None:
 def _tell_of_a_missing_image(settings: Settings) -> None:
     """Only said: it may be built while we run, and a client that lists the tools needs none."""
     try:
-        find_image(settings.images_dir, load_recipe("python"))
+        ChosenImage(settings.data_dir, settings.images_dir).find()
     except NotFound as problem:
         notice(f"{problem.message}; until then every call is refused")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from workbench.cli.printing import exit_status
-from workbench.model.execution import CellResult, CommandResult, MemoryState, Outcome, Receipt
+from workbench.model.execution import CellResult, CommandResult, MemoryState, Outcome, Receipt, correction_lines
 
 # As `env`, `timeout` and shells have them, so that scripts need not learn new ones.
 EXIT_RAISED = 1
@@ -47,6 +47,7 @@ def remarks(result: CellResult | CommandResult, *, limit_s: float, session: str 
         said.append(" ".join(result.explanation.split()).partition(". ")[0])
     larger = f"`workbench sessions tier {session} TIER`" if session else "--tier"
     said.extend(f"limit met: {limit.value}; {larger} chooses a larger size" for limit in result.limits)
+    said.extend(line.removeprefix("[sandbox] ") for line in correction_lines(result))
     return said + _of_memory(result.receipt, result.explanation)
 
 

@@ -15,13 +15,13 @@ import click
 
 from workbench.cli.asking import OWNER
 from workbench.cli.host_beside import ending_with_us, host_beside
+from workbench.cli.late_beside import late_beside
 from workbench.cli.outcome import EXIT_ENDED, EXIT_INTERRUPTED
 from workbench.cli.printing import notice
 from workbench.cli.welcome import welcome
 from workbench.core import requests
 from workbench.errors import NotFound
-from workbench.images.build import build_image, find_image
-from workbench.images.recipe import load_recipe
+from workbench.images.additions import ChosenImage
 from workbench.model.access import NewKey, Scope
 from workbench.server.serve import run_server
 from workbench.settings import Settings
@@ -52,12 +52,14 @@ def serve_embedded(settings: Settings, program: int | None = None) -> int:
 
 def _have_image(settings: Settings) -> None:
     """Whoever installed us with pip has none yet, and need not know."""
-    recipe = load_recipe("python")
+    chosen = ChosenImage(settings.data_dir, settings.images_dir)
     try:
-        find_image(settings.images_dir, recipe)
+        chosen.find()
     except NotFound:
+        if chosen.chosen:
+            raise
         notice("building the image that sandboxes run on, once; a minute or two")
-        build_image(settings.images_dir, recipe, notice)
+        chosen.build(notice)
 
 
 class _Running:
@@ -115,6 +117,8 @@ class _Foreground(_Running):
                 self._ours = await stack.enter_async_context(host_beside(self._settings, os.environ))
             service = await stack.enter_async_context(open_service(self._settings, os.environ))
             self._new = await service.access.first_key()
+            if self._with_host:
+                await stack.enter_async_context(late_beside(self._settings))
             try:
                 yield service
             finally:

@@ -9,6 +9,7 @@ from typing import BinaryIO
 import click
 
 from workbench.cli.asking import ask, ask_and_note, ask_service, noted
+from workbench.cli.commands import Commands
 from workbench.cli.local_sandbox import local
 from workbench.cli.printing import notice
 from workbench.cli.running import env_option, json_option, parsed_variables, tier_option
@@ -17,8 +18,10 @@ from workbench.cli.values import print_json, session_json
 from workbench.core import requests
 from workbench.core.workbench import Workbench
 from workbench.model.configuration import SandboxSwitches, SessionConfig
+from workbench.model.corrections import SWITCHES, switches_of
 from workbench.model.execution import QueuedCell
 from workbench.model.ids import SessionId, cell_id, new_session_id, session_id
+from workbench.model.packages import PackagePolicy
 from workbench.model.records import Progress
 from workbench.model.session import SessionDescription
 from workbench.model.tier import TIERS, tier_named
@@ -28,7 +31,19 @@ from workbench.wiring import Service
 _EXIT_START_UP = 1
 
 
-@click.group(invoke_without_command=True)
+# They stand on this module.
+_ELSEWHERE = {
+    "undo": "workbench.cli.state:undo",
+    "branch": "workbench.cli.state:branch",
+    "snapshots": "workbench.cli.state:snapshots",
+    "history": "workbench.cli.history:history",
+    "export": "workbench.cli.history:export",
+    "idle": "workbench.cli.idle:idle",
+    "keep": "workbench.cli.idle:keep",
+}
+
+
+@click.group(commands=Commands(_ELSEWHERE), invoke_without_command=True)
 @click.pass_context
 def sessions(context: click.Context) -> None:
     """Sessions: they outlive their kernels, their sandboxes and the host. Without a command: list them."""
@@ -152,6 +167,14 @@ def warn(described: SessionDescription) -> None:
 @click.option("--no-snapshots", is_flag=True, help="Keep nothing of its memory between cells.")
 @click.option("--no-sandbox", is_flag=True, help="For a box of your own: nothing runs in it here.")
 @click.option("--no-tool-execution", is_flag=True, help="No helpers for tools, the model and the web search.")
+@click.option(
+    "--packages",
+    type=click.Choice([one.value for one in PackagePolicy]),
+    help="Which packages its code may have installed, within what the server allows.",
+)
+@click.option(
+    "--corrections", default=None, metavar="LIST", help="Which mistakes are corrected, like all,-keys or none."
+)
 @json_option
 @click.pass_obj
 def create(
@@ -164,6 +187,8 @@ def create(
     no_snapshots: bool,
     no_sandbox: bool,
     no_tool_execution: bool,
+    packages: str | None,
+    corrections: str | None,
     as_json: bool,
 ) -> None:
     """Make a session, start its kernel and print its name. Exits with 1 if the start-up code raised."""
@@ -174,7 +199,14 @@ def create(
         start_up=start_up.read().decode("utf-8", "replace") if start_up is not None else "",
         working_folder=cwd,
         snapshots=not no_snapshots,
-        config=SessionConfig(sandbox=SandboxSwitches(enable=not no_sandbox, tool_execution=not no_tool_execution)),
+        config=SessionConfig(
+            sandbox=SandboxSwitches(
+                enable=not no_sandbox,
+                tool_execution=not no_tool_execution,
+                packages=None if packages is None else PackagePolicy(packages),
+                corrections=_switched(corrections),
+            )
+        ),
         eager=not no_sandbox,
     )
     described = ask_and_note(settings, "session.create", request.session, lambda bench: bench.create_session(request))
@@ -184,6 +216,14 @@ def create(
         click.echo(described.session.spec.id)
     warn(described)
     sys.exit(_EXIT_START_UP if described.start_up_error else 0)
+
+
+def _switched(text: str | None) -> dict[str, bool]:
+    """All of them, if a list is given."""
+    if text is None:
+        return {}
+    on = switches_of(text)
+    return {one: one in on for one in SWITCHES}
 
 
 @sessions.command()

@@ -35,6 +35,8 @@ def cell_json(result: CellResult, session: str | None) -> JsonObject:
         "displays_file_path": result.displays_file_path,
         "displays_note": result.displays_note,
         "limits": [limit.value for limit in result.limits],
+        "corrections": [dataclasses.asdict(one) for one in result.corrections],
+        "corrections_left_out": result.corrections_left_out,
         "receipt": dataclasses.asdict(result.receipt),
     }
 
@@ -52,6 +54,8 @@ def command_json(result: CommandResult, session: str | None) -> JsonObject:
         "stderr_lines": result.stderr.lines,
         "explanation": result.explanation,
         "limits": [limit.value for limit in result.limits],
+        "corrections": [dataclasses.asdict(one) for one in result.corrections],
+        "corrections_left_out": result.corrections_left_out,
         "receipt": dataclasses.asdict(result.receipt),
     }
 
@@ -88,6 +92,8 @@ def session_json(described: SessionDescription) -> JsonObject:
         "snapshots": {"on": session.spec.snapshots, **dataclasses.asdict(described.snapshots)},
         "sandbox_enabled": session.spec.config.sandbox.enable,
         "tool_execution": session.spec.config.sandbox.tool_execution,
+        "packages": session.spec.config.sandbox.packages,
+        "corrections": session.spec.config.sandbox.corrections,
         "created_at": session.created_at,
         "used_at": session.used_at,
         "warning": described.warning,

@@ -335,6 +335,16 @@ def list_audit(before: str, session: str, limit: int) -> Request[list[rest.Audit
     )
 
 
+def count_corrections() -> Request[list[rest.RuleCount]]:
+    """How often rules of the corrections had something to do."""
+    return Request(
+        method="GET",
+        path="/v1/corrections",
+        parse=lambda found: rest.RuleCounts.model_validate(found).items,
+        again=True,
+    )
+
+
 def part_of_address(name: str) -> str:
     """An id or a name, in a path."""
     # A name is one part of the address, whatever is in it: `../keys` asks for a session of that name, and for no keys.

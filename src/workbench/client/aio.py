@@ -117,6 +117,10 @@ class AsyncWorkbench:
         """As `Workbench.delete_user`."""
         return await self._sender.send(_requests.delete_user(user_id))
 
+    async def corrections(self) -> list[rest.RuleCount]:
+        """As `Workbench.corrections`."""
+        return await self._sender.send(_requests.count_corrections())
+
     async def audit(self, *, before: str = "", session: str = "", limit: int = 100) -> list[rest.AuditEntry]:
         """As `Workbench.audit`."""
         return await self._sender.send(_requests.list_audit(before, session, limit))

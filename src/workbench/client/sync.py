@@ -132,6 +132,10 @@ class Workbench:
         """Delete a user's sessions, files and history for good; tells how many sessions that were."""
         return self._sender.send(_requests.delete_user(user_id))
 
+    def corrections(self) -> list[rest.RuleCount]:
+        """How often each rule of the corrections had something to do in the project."""
+        return self._sender.send(_requests.count_corrections())
+
     def audit(self, *, before: str = "", session: str = "", limit: int = 100) -> list[rest.AuditEntry]:
         """Who made, changed and deleted sessions and keys, newest first; `before` is a time, for the next page."""
         return self._sender.send(_requests.list_audit(before, session, limit))

@@ -13,6 +13,7 @@ from workbench.model.process import Limit
 from workbench.model.records import CellKind
 from workbench.wire import rest
 
+PolicyName = Literal["off", "supported", "popular", "any"]
 ScopeName = Literal["admin", "sessions", "proxy"]
 
 
@@ -33,6 +34,8 @@ class SandboxOptions(TypedDict, total=False):
     snapshots: bool
     enable: bool
     enable_tool_execution: bool
+    packages: PolicyName
+    corrections: Mapping[str, bool]
     idle: IdleOptions
 
 
@@ -69,6 +72,8 @@ class Result:
     """rich outputs beyond those that are here"""
     limits: tuple[Limit, ...]
     """caps of the size that were met"""
+    corrections: tuple[rest.Correction, ...]
+    """what was done for the code beyond what it asked for, what was installed, and hints"""
     receipt: rest.Receipt
     """what the call did to the state"""
     stdout_file_path: str | None
@@ -101,6 +106,7 @@ class Result:
             displays=tuple(end.displays),
             displays_left_out=end.displays_left_out,
             limits=tuple(end.limits),
+            corrections=tuple(end.corrections),
             receipt=end.receipt,
             stdout_file_path=end.stdout.file_path,
             stderr_file_path=end.stderr.file_path,

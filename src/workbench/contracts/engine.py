@@ -27,10 +27,15 @@ class SandboxSpec:
     tier: Tier
     files: Path
     """an existing folder of the host's that appears at /mnt/files, writable; the engine never removes it"""
+    packages: Path | None = None
+    """an existing folder of the host's that appears at /mnt/packages, read-only; what comes into it later is seen"""
     env: dict[str, str] = field(default_factory=dict)
     """variables of every process inside; the engine adds PATH, HOME and the like"""
     first_entry: str | None = None
     """what will be started first; an engine that has it prepared keeps it for that, and drops what else it prepared"""
+    warm: str = ""
+    """the warm set of the image that it will import soon; an engine that can makes it from an interpreter that has. A
+    wish, never a reason to fail or to wait longer than the import itself would take"""
 
     def checked(self) -> SandboxSpec:
         """Itself, if it can be made.

@@ -44,6 +44,8 @@ class SandboxOrder:
     mount: MountId
     """shown at /mnt/files; made if new"""
     env: dict[str, str] = field(default_factory=dict)
+    warm: str = ""
+    """what code in it imports soon and takes long to import, by the name of a warm set of the image; a wish"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from workbench.contracts.engine import Sandbox
-from workbench.model.execution import Cell, Piece, Variable
+from workbench.model.execution import Cell, Corrections, Piece, RuleCount, Variable
 from workbench.model.ids import KernelId, ProcessId, SandboxId
 from workbench.model.process import ProcessExit
 
@@ -71,6 +71,14 @@ class Names:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Mended:
+    """What was done for a cell, as the guest says it; bounded by the client."""
+
+    corrections: Corrections = field(default_factory=Corrections)
+    rules: tuple[RuleCount, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Finished:
     """The cell is over and everything that it said has been told."""
 
@@ -78,6 +86,7 @@ class Finished:
     execution_count: int
     names: Names
     working_folder: str
+    mended: Mended = field(default_factory=Mended)
     output_incomplete: bool = False
     """the kernel answered, but did not say that its output is complete within the time it has for that"""
 

@@ -17,7 +17,7 @@ from workbench.contracts.connections import ConnectionStore
 from workbench.model.access import Key
 from workbench.model.approval import ApprovalMark, SeenShape
 from workbench.model.configuration import ConfigurationRecord
-from workbench.model.execution import CellResult, CommandResult
+from workbench.model.execution import CellResult, CommandResult, RuleCount
 from workbench.model.ids import CellId, KeyId, MountId, ProjectId, SandboxId, SessionId
 from workbench.model.records import AuditEntry, CellRecord, Problem
 from workbench.model.session import Session
@@ -175,6 +175,7 @@ class CellStore(Protocol):
         The first end that is written stays. With a `sandbox` it is written only while that is the record's: who
         concludes from the end of one sandbox must not end a cell that was sent to another meanwhile. With `free_key`
         its idempotency key is free for another from then on. None if the cell is gone with its session.
+        In the same step what the rules of the corrections had to do with it is counted, once, for its project.
         """
         ...
 
@@ -192,6 +193,14 @@ class CellStore(Protocol):
 
     async def last_end(self, sessions: tuple[SessionId, ...]) -> str:
         """When the last of these sessions' cells ended; empty if none did."""
+        ...
+
+
+class RuleStore(Protocol):
+    """How often the rules of the corrections had something to do, in one project. Written by `CellStore.finish`."""
+
+    async def counted(self) -> tuple[RuleCount, ...]:
+        """Those that ever had, by name."""
         ...
 
 
@@ -339,6 +348,10 @@ class Records(Protocol):
 
     def cells(self, project: ProjectId) -> CellStore:
         """Of a project's sessions; those of others are not there."""
+        ...
+
+    def rules(self, project: ProjectId) -> RuleStore:
+        """Of a project."""
         ...
 
     @property

@@ -121,7 +121,9 @@ class Executions:
 
     async def _send(self, sent: _Sent, request: Run, asked: Asked, *, to_end: bool) -> None:
         for _ in range(ATTEMPTS):
-            session = sent.session = await self._places.ready(sent.session, kernel=isinstance(asked, Cell))
+            is_cell = isinstance(asked, Cell)
+            code = asked.code if isinstance(asked, Cell) else ""
+            session = sent.session = await self._places.ready(sent.session, kernel=is_cell, code=code)
             if sent.record is None:
                 sent.record = await self._written(record_of(request, asked, session, self._clock.now_iso()))
             else:

@@ -75,7 +75,7 @@ class GuestCalls:
         async with self._noted(call.caller, under_way) as outcome:
             try:
                 under_way.helped = await self._help(call, under_way)
-                body = _told(under_way.helped.result, under_way.helped.error)
+                body = _told(under_way.helped.result, under_way.helped.error, under_way.helped.code)
             except WorkbenchError as problem:
                 outcome.code = code_of(problem)
                 body = _told(None, problem.message, outcome.code)
@@ -88,6 +88,7 @@ class GuestCalls:
             failed=outcome.code != "ok",
             prompt_tokens=helped.prompt_tokens,
             completion_tokens=helped.completion_tokens,
+            corrections=helped.corrections,
         )
 
     async def _help(self, call: GuestCall, under_way: _UnderWay) -> Helped:

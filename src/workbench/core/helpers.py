@@ -10,13 +10,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from workbench.contracts.services import LanguageModel, Question, WebSearch
+from workbench.core.installs import Installs, read_asked
 from workbench.core.links import address_of
 from workbench.core.mount_requests import MakeLink, OpenMountFile
 from workbench.core.mounts import Mounts
 from workbench.core.router.basic_tools import ANSWER, CHAT, listed
 from workbench.core.router.proxying import RawCall
 from workbench.core.router.router import Router
-from workbench.errors import Denied, InvalidRequest, NotConfigured
+from workbench.errors import Denied, InvalidRequest, NotConfigured, PackageRefused
+from workbench.model.execution import Correction
 from workbench.model.ids import ProjectId
 from workbench.model.mounts import LinkAction
 from workbench.model.session import Session
@@ -39,8 +41,12 @@ class Helped:
     result: Any
     error: str = ""
     """what a service said to a call that was made; the result is its whole answer then"""
+    code: str = ""
+    """of the error, if it is one that callers tell apart"""
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    corrections: tuple[Correction, ...] = ()
+    """what the result of the cell that asked is to tell"""
 
 
 class Helpers:
@@ -54,12 +60,14 @@ class Helpers:
         router: Router,
         mounts_of: Callable[[ProjectId], Mounts],
         address: str,
+        installs: Installs,
     ) -> None:
         self._model = model
         self._search = search
         self._router = router
         self._mounts_of = mounts_of
         self._address = address
+        self._installs = installs
         self._operations: Mapping[str, Callable[[Session, dict[str, Any]], Awaitable[Helped]]] = {
             "run_tool": self._run_tool,
             "proxy": self._proxy,
@@ -67,6 +75,7 @@ class Helpers:
             "web_search": self._web_search,
             "file_link": self._file_link,
             "file_key": self._file_key,
+            "install": self._install,
         }
 
     def check(self, operation: str) -> None:
@@ -136,6 +145,15 @@ class Helpers:
             words = json.dumps(made.told()["data"], ensure_ascii=False)[:_MOST_SAID]
             return Helped(result=made.told(), error=f"API returned status {made.status}: {words}")
         return Helped(result=made.told()["data"])
+
+    async def _install(self, session: Session, arguments: dict[str, Any]) -> Helped:
+        done = await self._installs.install(session, read_asked(arguments))
+        corrections = () if done.correction is None else (done.correction,)
+        if done.refused:
+            return Helped(result=None, error=done.refused, code=PackageRefused.code, corrections=corrections)
+        text = done.correction.text if done.correction is not None else ""
+        told = {"installed": list(done.installed), "present": list(done.present), "text": text}
+        return Helped(result=told, corrections=corrections)
 
     async def _file_link(self, session: Session, arguments: dict[str, Any]) -> Helped:
         if not self._address:

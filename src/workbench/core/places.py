@@ -34,6 +34,7 @@ from workbench.contracts.host import (
 )
 from workbench.contracts.mounts import MountFolders
 from workbench.contracts.storage import CellStore, SessionStore
+from workbench.core.warming import warm_for_code
 from workbench.core.work import NOWHERE, End, kernel_of, wait
 from workbench.errors import (
     Conflict,
@@ -45,6 +46,7 @@ from workbench.errors import (
     SandboxUnavailable,
     WorkbenchError,
 )
+from workbench.model.corrections import DEFAULT_SWITCHES, DEFAULT_TEXT, VARIABLE, switched, text_of
 from workbench.model.execution import MemoryState, Receipt
 from workbench.model.ids import CellId, SandboxId, SessionId, new_sandbox_id
 from workbench.model.records import CellRecord, Problem
@@ -64,8 +66,16 @@ class Places:
     """Where sessions live."""
 
     def __init__(
-        self, host: SandboxHost, store: SessionStore, cells: CellStore, mounts: MountFolders, clock: Clock
+        self,
+        host: SandboxHost,
+        store: SessionStore,
+        cells: CellStore,
+        mounts: MountFolders,
+        clock: Clock,
+        corrections: str = DEFAULT_TEXT,
     ) -> None:
+        self._corrections = corrections
+        """the switches that are on, unless a session says otherwise"""
         self._host = host
         self._store = store
         self._cells = cells
@@ -89,16 +99,17 @@ class Places:
         """
         return with_sandbox(await self.use(session))
 
-    async def ready(self, session: Session, *, kernel: bool = True) -> Session:
+    async def ready(self, session: Session, *, kernel: bool = True, code: str = "") -> Session:
         """The session with a sandbox and a kernel, as far as the record knows.
 
-        Without need of a `kernel` one that does not come up, say for its start-up code, is left for later.
+        Without need of a `kernel` one that does not come up, say for its start-up code, is left for later. A sandbox
+        that has to be made is made for the `code` that is about to run in it.
         """
         for _ in range(ATTEMPTS):
             if with_sandbox(session).begun:
                 return session
             try:
-                await self.make(session, kernel=kernel)
+                await self.make(session, kernel=kernel, code=code)
             except SandboxUnavailable as problem:
                 if (reason := gone_reason(problem)) is None:
                     raise
@@ -109,14 +120,14 @@ class Places:
             return session
         raise never_stays(session)
 
-    async def make(self, session: Session, *, kernel: bool = True) -> None:
+    async def make(self, session: Session, *, kernel: bool = True, code: str = "") -> None:
         """What the record names, or find it made; the record is left to the caller.
 
         Raises:
             SandboxUnavailable: with a `gone_reason` if it ended, or had ended before for another of the family.
         """
         await self._check_family(session)
-        await self._create(session)
+        await self._create(session, warm_for_code(session.spec.start_up, code))
         # Again: its host may have ended while we asked, and the next one makes what the last one had.
         await self._check_family(session)
         order = KernelOrder(
@@ -156,15 +167,20 @@ class Places:
             return False
         return now.begun and not now.ending and now.sandbox == session.sandbox and now.created_at == session.created_at
 
-    async def _create(self, session: Session) -> None:
-        found = await self._made_or_found(session)
+    async def _create(self, session: Session, warm: str) -> None:
+        found = await self._made_or_found(session, warm)
         if found.tier != session.spec.tier.name:
             # It was ordered before the session got another tier.
             await self._host.change_tier(session.sandbox, session.spec.tier)
 
-    async def _made_or_found(self, session: Session) -> SandboxState:
-        env = session.spec.env if session.spec.config.sandbox.tool_execution else {**session.spec.env, **WITHOUT_TOOLS}
-        order = SandboxOrder(sandbox=session.sandbox, tier=session.spec.tier, mount=session.mount, env=env)
+    async def _made_or_found(self, session: Session, warm: str) -> SandboxState:
+        order = SandboxOrder(
+            sandbox=session.sandbox,
+            tier=session.spec.tier,
+            mount=session.mount,
+            env=self._environment(session),
+            warm=warm,
+        )
         waited_s = 0.0
         await self._mounts.prepare(session.mount)
         while True:
@@ -181,6 +197,16 @@ class Places:
                     raise
             await self._clock.pause(_PAUSE_S)
             waited_s += _PAUSE_S
+
+    def _environment(self, session: Session) -> dict[str, str]:
+        switches = session.spec.config.sandbox
+        env = dict(session.spec.env)
+        if not switches.tool_execution:
+            env |= WITHOUT_TOOLS
+        on = switched(self._corrections, switches.corrections)
+        if on != DEFAULT_SWITCHES:
+            env[VARIABLE] = text_of(on)
+        return env
 
     async def _found(self, session: Session) -> SandboxState | None:
         try:

@@ -18,6 +18,7 @@ from workbench.model.ids import (
     new_cell_id,
     new_session_id,
 )
+from workbench.model.packages import Language
 from workbench.model.records import CellRecord, Progress
 from workbench.model.session import IdleLimits, SessionDescription
 from workbench.model.tier import STANDARD, Tier
@@ -44,6 +45,8 @@ class CreateSession:
     idle: IdleLimits = field(default_factory=IdleLimits)
     config: SessionConfig = field(default_factory=SessionConfig)
     """what it may reach, and how"""
+    packages: tuple[str, ...] = ()
+    """that its code will need, by name: a guess for what its first sandbox is made with"""
     eager: bool = False
     """make the sandbox and run the start-up code now, and not with the first call"""
     passing: bool = False
@@ -393,6 +396,16 @@ class FindPackages:
 
     session: SessionId
     names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstallPackages:
+    """Packages for it, beside those that it has."""
+
+    session: SessionId
+    requirements: tuple[str, ...]
+    """names, each with versions if they matter, in the language's own notation"""
+    language: Language = Language.PYTHON
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

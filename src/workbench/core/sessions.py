@@ -15,6 +15,7 @@ from workbench.contracts.mounts import MountFolders
 from workbench.contracts.storage import PageRequest, Records
 from workbench.core import requests
 from workbench.core.places import ATTEMPTS, Places, never_stays, unless_gone, usable
+from workbench.core.warming import warm_for_packages
 from workbench.core.work import kernel_of
 from workbench.errors import HostUnavailable, InvalidRequest, NotFound, SandboxUnavailable, WorkbenchError
 from workbench.model.execution import BackgroundProcess, Cell, Receipt, Variable
@@ -77,7 +78,8 @@ class Sessions:
         if not request.eager:
             return SessionDescription(session=session, state="cold")
         try:
-            session = await self._places.ready(session)
+            warm = warm_for_packages(request.packages)
+            session = await self._places.ready(session, code=f"import {warm}" if warm else "")
         except BaseException:
             # Nobody was told of it; who asks again may use the same name.
             with contextlib.suppress(WorkbenchError):

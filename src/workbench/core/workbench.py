@@ -20,6 +20,7 @@ from workbench.core.executions import Executions
 from workbench.core.extraction import Extraction
 from workbench.core.files import Files
 from workbench.core.history import History
+from workbench.core.installs import Installs, InstallTold
 from workbench.core.links import LinkSigner
 from workbench.core.mount_requests import ExtractedText, ExtractText
 from workbench.core.mounts import Mounts
@@ -27,7 +28,8 @@ from workbench.core.packages import Packages
 from workbench.core.places import Places
 from workbench.core.sessions import Sessions
 from workbench.core.stops import Stops
-from workbench.model.execution import BackgroundProcess, CellResult, CommandResult, Variable
+from workbench.model.corrections import DEFAULT_TEXT
+from workbench.model.execution import BackgroundProcess, CellResult, CommandResult, RuleCount, Variable
 from workbench.model.ids import DEFAULT_PROJECT, ProjectId, SessionId
 from workbench.model.records import CellRecord
 from workbench.model.session import SessionDescription
@@ -50,18 +52,21 @@ class Workbench:
         fetching: Fetching,
         signer: LinkSigner,
         clock: Clock,
+        installs: Installs,
         project: ProjectId = DEFAULT_PROJECT,
+        corrections: str = DEFAULT_TEXT,
     ) -> None:
         sessions, cells = records.sessions(project), records.cells(project)
-        places = Places(host, sessions, cells, mounts, clock)
+        places = Places(host, sessions, cells, mounts, clock, corrections)
         self._sessions = Sessions(host, records, mounts, clock, places, project)
         self._branches = Branches(host, sessions, clock, places, self._sessions)
         self._executions = Executions(host, cells, places, Ends(host, sessions, cells, places, clock), clock)
+        self._rules = records.rules(project)
         self._stops = Stops(host, cells, places)
         self._history = History(sessions, cells)
         errands = Errands(host, places)
         self._files = Files(errands)
-        self._packages = Packages(errands)
+        self._packages = Packages(errands, places, installs)
         self.mounts = Mounts(records, mounts, fetching, signer, clock, places, project)
         """files of sessions from outside, each operation a method of its own"""
         self.configurations = Configurations(sessions, clock, places, self._sessions)
@@ -280,6 +285,14 @@ class Workbench:
         """The text of a file in its mount; in its sandbox, or in one that is thrown away."""
         return await self._extraction.run(request)
 
+    async def count_corrections(self) -> tuple[RuleCount, ...]:
+        """How often each rule of the corrections had something to do in this project, since it is counted."""
+        return await self._rules.counted()
+
     async def find_packages(self, request: requests.FindPackages) -> dict[str, str]:
         """Versions of those of the packages that its Python has."""
         return await self._packages.find(request)
+
+    async def install_packages(self, request: requests.InstallPackages) -> tuple[InstallTold, ...]:
+        """Have packages installed for it, each with what came of it; those that are refused are told, not raised."""
+        return await self._packages.install(request)

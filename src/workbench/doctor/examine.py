@@ -83,6 +83,7 @@ async def started_engine(image: Image, work_dir: Path) -> AsyncIterator[Namespac
             image=image,
             run_dir=work_dir / "run",
             files_root=work_dir / "files",
+            packages_root=work_dir / "packages",
             group_name=f"workbench-doctor-{os.getpid()}",
             pool_size=1,
         )

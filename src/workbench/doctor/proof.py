@@ -65,6 +65,7 @@ def bounds(tier: Tier) -> dict[str, tuple[float, float]]:
 class _Session:
     sandbox: Sandbox
     files: Path
+    packages: Path
 
 
 async def prove(
@@ -135,15 +136,21 @@ class _Proof:
     async def _session(self, name: str, tier: Tier = STANDARD) -> AsyncIterator[_Session]:
         sandbox_id = new_sandbox_id()
         files = self._files_root / f"{sandbox_id}-{name}"
-        files.mkdir(mode=0o700)
+        # Beside the files, as in a data folder.
+        packages = self._files_root.parent / "packages" / files.name
+        for folder, mode in ((files, 0o700), (packages, 0o755)):
+            folder.mkdir(mode=mode, parents=True)
+        (packages / "installed.py").write_text("x = 1")
         try:
-            sandbox = await self._engine.create(SandboxSpec(id=sandbox_id, tier=tier, files=files))
+            spec = SandboxSpec(id=sandbox_id, tier=tier, files=files, packages=packages)
+            sandbox = await self._engine.create(spec)
             try:
-                yield _Session(sandbox=sandbox, files=files)
+                yield _Session(sandbox=sandbox, files=files, packages=packages)
             finally:
                 await sandbox.aclose()
         finally:
-            await asyncio.to_thread(remove_tree, files)
+            for folder in (files, packages):
+                await asyncio.to_thread(remove_tree, folder)
 
     async def _furnish(self, main: _Session, other: _Session) -> None:
         """The other session gets something to lose. After its creation: an engine may change owners then."""
@@ -170,8 +177,8 @@ class _Proof:
             for where in (True, False)
         )  # fmt: skip
         inside = replace(inside, hold_s=_HOLD_S, other_layout=self._other_layout)
-        # The very folder that is /mnt/files inside, as the host has it.
-        outside = replace(outside, files=str(main.files))
+        # The very folders that are in /mnt inside, as the host has them.
+        outside = replace(outside, files=str(main.files), packages=str(main.packages))
         return inside, outside
 
     def _order(self, attack: Attack, given: Given) -> Order:

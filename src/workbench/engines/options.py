@@ -17,6 +17,8 @@ class EngineOptions:
     """for this host alone; staging folders and the like"""
     files_root: Path
     """parent of every folder that can become a sandbox's files"""
+    packages_root: Path
+    """parent of every folder that can become a sandbox's packages"""
     group_name: str
     """of the control groups; the sweep after a crash finds them by it"""
     pool_size: int

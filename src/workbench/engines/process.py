@@ -43,7 +43,7 @@ WARNING = (
     "this engine isolates nothing and limits nothing: code runs with all rights of the user that runs the host, "
     "and reaches its files, its network and its other processes"
 )
-FILES_VARIABLE = "WORKBENCH_FILES"
+FILES_VARIABLE, PACKAGES_VARIABLE = "WORKBENCH_FILES", "WORKBENCH_PACKAGES_FOLDER"
 _GUEST = Path(workbench_guest.__file__).resolve().parent
 # What ignores a kill for this long is stuck in the kernel, and no further signal will help.
 _KILL_ROUNDS, _KILL_PAUSE_S = 250, 0.02
@@ -215,10 +215,14 @@ class ProcessSandbox:
     def _environment(self, spec: ProcessSpec) -> dict[str, str]:
         home, scratch = str(self._folder / "home"), str(self._folder / "tmp")
         vcpus = min(self._tier.vcpus, len(os.sched_getaffinity(0)))
-        base = base_environment(self._image, home=home, scratch=scratch, guest_root=str(_GUEST.parent))
+        packages = str(self._spec.packages or "")
+        base = base_environment(
+            self._image, home=home, scratch=scratch, guest_root=str(_GUEST.parent), packages=packages
+        )
         base |= {
             **thread_variables(vcpus),
             FILES_VARIABLE: str(self._spec.files),
+            PACKAGES_VARIABLE: packages,
             CALLS_VARIABLE: f"@{self._calls_name}",
         }
         return {

@@ -80,10 +80,18 @@ class Hosted:
             raise gone(self.request.sandbox, self.gone)
 
 
-def spec_of(request: wire.CreateSandbox, tier: Tier, files: Path) -> SandboxSpec:
+def spec_of(request: wire.CreateSandbox, tier: Tier, files: Path, packages: Path | None) -> SandboxSpec:
     """What the engine is asked for."""
     first_entry = "kernel" if request.kernel else None
-    return SandboxSpec(id=sandbox_id(request.sandbox), tier=tier, files=files, env=request.env, first_entry=first_entry)
+    return SandboxSpec(
+        id=sandbox_id(request.sandbox),
+        tier=tier,
+        files=files,
+        packages=packages,
+        env=request.env,
+        first_entry=first_entry,
+        warm=request.warm,
+    )
 
 
 def check_env(env: dict[str, str]) -> None:

@@ -9,7 +9,7 @@ import resource
 import signal
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from workbench import __version__
 from workbench.contracts.engine import Engine
@@ -23,8 +23,7 @@ from workbench.host.guardian import Guardian
 from workbench.host.server import HostServer
 from workbench.host.service import HostService
 from workbench.host.sweep import sweep_all
-from workbench.images.build import find_image
-from workbench.images.recipe import load_recipe
+from workbench.images.additions import ChosenImage
 from workbench.kernels.launcher import JupyterLauncher
 from workbench.model.capability import Level, shortfall
 from workbench.model.ids import new_host_id
@@ -85,7 +84,8 @@ async def _serve(
     _raise_descriptor_limit()
 
     def image() -> Image:
-        return find_image(settings.images_dir, load_recipe("python"))
+        found = ChosenImage(settings.data_dir, settings.images_dir).find()
+        return found if settings.preload else replace(found, preload=())
 
     engine = make_engine(
         settings.engine,
@@ -93,6 +93,7 @@ async def _serve(
             image=image(),
             run_dir=run.path,
             files_root=data.files,
+            packages_root=data.packages,
             group_name=run.group_name,
             pool_size=settings.pool_size,
         ),

@@ -8,6 +8,7 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable
+from pathlib import Path
 
 from workbench import __version__
 from workbench.contracts.engine import Engine
@@ -138,7 +139,7 @@ class HostService:
         files = self._files(identity, request.files)
         try:
             async with asyncio.timeout(_CREATE_TIMEOUT_S):
-                sandbox = await self._engine.create(spec_of(request, tier, files.path))
+                sandbox = await self._engine.create(spec_of(request, tier, files.path, self._packages(request.files)))
         except TimeoutError:
             await files.release()
             raise SandboxUnavailable(f"no sandbox could be made in {_CREATE_TIMEOUT_S:.0f} s") from None
@@ -176,6 +177,16 @@ class HostService:
         path = self._data.files / name
         path.mkdir(mode=0o700, exist_ok=True)
         return Files(path, lock)
+
+    def _packages(self, mount: str | None) -> Path | None:
+        """Where what is installed for those of a mount goes; a sandbox without one has nobody to install for."""
+        if mount is None:
+            return None
+        path = self._data.packages / _mount_name(mount)
+        path.mkdir(exist_ok=True)
+        # Sandboxes have uids of their own; the folder above is closed to everybody else.
+        path.chmod(0o755)
+        return path
 
     async def _follow(self, identity: SandboxId, hosted: Hosted) -> None:
         """Notice a sandbox that ends by itself. Its outputs stay until the client closes it."""

@@ -47,7 +47,12 @@ class HostClient:
     async def create_sandbox(self, order: SandboxOrder) -> SandboxState:
         """As the contract has it."""
         request = wire.CreateSandbox(
-            sandbox=order.sandbox, tier=order.tier.name, files=order.mount, env=order.env, kernel=True
+            sandbox=order.sandbox,
+            tier=order.tier.name,
+            files=order.mount,
+            env=order.env,
+            kernel=True,
+            warm=order.warm,
         )
         try:
             return await self._create(request)

@@ -116,6 +116,7 @@ class _Taking:
             failed=answer.failed,
             prompt_tokens=answer.prompt_tokens,
             completion_tokens=answer.completion_tokens,
+            corrections=answer.corrections,
         )
         with contextlib.suppress(WorkbenchError):
             await self._host.ask(told, host_wire.Done)

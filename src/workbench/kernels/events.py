@@ -7,9 +7,21 @@ from typing import Any
 
 import msgspec
 
-from workbench.contracts.kernel import Carried, Names, SnapshotAnswer
+from workbench.contracts.kernel import Carried, Mended, Names, SnapshotAnswer
 from workbench.errors import KernelUnavailable
-from workbench.model.execution import CellError, Display, Piece, PieceKind, Variable
+from workbench.model.corrections import RULES, WHATS
+from workbench.model.execution import (
+    MOST_CORRECTIONS,
+    CellError,
+    Correction,
+    CorrectionKind,
+    Corrections,
+    Display,
+    Piece,
+    PieceKind,
+    RuleCount,
+    Variable,
+)
 
 # What a decoder raises at a content that is no JSON, no text, nested without end, or of another shape.
 _UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
@@ -20,6 +32,9 @@ _MOST_NAME = 200
 _MOST_PATH = 4096
 _MOST_THREADS = 5
 _MOST_CARRIED = 10_000
+_MOST_SENTENCE = 500
+_MOST_COUNTED = 1_000_000
+_KINDS = {"corrected": CorrectionKind.CORRECTED, "hint": CorrectionKind.HINT}
 
 
 class _Stream(msgspec.Struct):
@@ -78,12 +93,23 @@ class _Carried(msgspec.Struct):
     cwd: str = ""
 
 
+class _Correction(msgspec.Struct):
+    kind: str = ""
+    rule: str = ""
+    text: str = ""
+    line: int = 0
+    times: int = 1
+
+
 class _Receipt(msgspec.Struct):
     added: list[str] = []
     removed: list[str] = []
     rebound: list[str] = []
     more: int = 0
     cwd: str = ""
+    corrections: list[_Correction] = []
+    corrections_left_out: int = 0
+    rules: dict[str, dict[str, int]] = {}
 
 
 class _Metadata(msgspec.Struct):
@@ -176,19 +202,47 @@ def reply(content: bytes) -> Reply:
         return Reply()
 
 
-def receipt(metadata: bytes) -> tuple[Names, str]:
-    """What the guest says that the cell did to its names, and where it stands now."""
+def receipt(metadata: bytes) -> tuple[Names, str, Mended]:
+    """What the guest says that the cell did to its names, where it stands now, and what was done for it."""
     try:
         told = _metadata.decode(metadata).workbench
     except _UNREADABLE:
-        return Names(), ""
+        return Names(), "", Mended()
     names = Names(
         added=_bounded(told.added),
         removed=_bounded(told.removed),
         rebound=_bounded(told.rebound),
         more=max(0, min(told.more, 2**31)),
     )
-    return names, told.cwd[:_MOST_PATH]
+    return names, told.cwd[:_MOST_PATH], _mended(told)
+
+
+def _mended(told: _Receipt) -> Mended:
+    # BARRIER: a guest may say what it likes of itself, but not that something was installed, nor under a name that is
+    # not a rule's: names become labels of metrics. Held by tests/unit/kernels/test_events.py.
+    items = tuple(
+        Correction(
+            kind=_KINDS[one.kind],
+            rule=one.rule,
+            text=_one_line(one.text)[:_MOST_SENTENCE],
+            line=max(0, min(one.line, 2**31)),
+            times=max(1, min(one.times, _MOST_COUNTED)),
+        )
+        for one in told.corrections[:MOST_CORRECTIONS]
+        if one.kind in _KINDS and one.rule in RULES
+    )
+    counts = tuple(
+        RuleCount(rule=rule, **{what: max(0, min(counted.get(what, 0), _MOST_COUNTED)) for what in WHATS})
+        for rule, counted in told.rules.items()
+        if rule in RULES
+    )
+    left_out = max(0, min(told.corrections_left_out, _MOST_COUNTED))
+    return Mended(corrections=Corrections(items=items, left_out=left_out), rules=counts)
+
+
+def _one_line(text: str) -> str:
+    """Not to be taken for several, of which one is by somebody else."""
+    return " ".join(_COLOURS.sub("", text).split())
 
 
 def _bounded(names: list[str]) -> tuple[str, ...]:

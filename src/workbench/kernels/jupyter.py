@@ -58,6 +58,8 @@ _MOST_MESSAGE_BYTES, _HIGH_WATER_MARK = 64 * 1024 * 1024, 16
 _READER, _VISITORS = "the reader of a cell", "visitors"
 # The same on all channels: by it the kernel finds where to ask for input.
 _IDENTITY = b"workbench"
+# By which the kernel knows a cell whose corrections are told.
+_SERVED = b'{"workbench": {}}'
 
 
 class Sockets:
@@ -228,7 +230,8 @@ class JupyterKernel:
             "allow_stdin": False,
             "stop_on_error": False,
         }
-        identity, frames = self.signer.request("execute_request", content)
+        metadata = _SERVED if cell.corrected else b"{}"
+        identity, frames = self.signer.request("execute_request", content, metadata=metadata)
         run = self._run = _Run(identity)
         try:
             self._shell.send(frames)
@@ -269,12 +272,13 @@ class JupyterKernel:
     def _finished(self, run: _Run) -> Finished | None:
         if run.reply is not None and (run.idle_at or run.given_up):
             reply = events.reply(run.reply.content)
-            names, folder = events.receipt(run.reply.metadata)
+            names, folder, mended = events.receipt(run.reply.metadata)
             return Finished(
                 ok=reply.status == "ok",
                 execution_count=max(0, reply.execution_count or 0),
                 names=names,
                 working_folder=folder,
+                mended=mended,
                 output_incomplete=not run.idle_at,
             )
         if run.reply is None and run.idle_at and run.given_up:

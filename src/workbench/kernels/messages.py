@@ -66,7 +66,9 @@ class Signer:
         self._key = key.encode()
         self._session = uuid.uuid4().hex
 
-    def request(self, kind: str, content: dict[str, Any], parent: bytes = b"{}") -> tuple[str, list[bytes]]:
+    def request(
+        self, kind: str, content: dict[str, Any], parent: bytes = b"{}", metadata: bytes = b"{}"
+    ) -> tuple[str, list[bytes]]:
         """Its id, and its frames."""
         identity = uuid.uuid4().hex
         header = {
@@ -77,7 +79,7 @@ class Signer:
             "msg_type": kind,
             "version": _VERSION,
         }
-        parts = [_encode(header), parent, b"{}", _encode(content)]
+        parts = [_encode(header), parent, metadata, _encode(content)]
         return identity, [_DELIMITER, self.signature(parts), *parts]
 
     def signature(self, parts: list[bytes]) -> bytes:

@@ -17,6 +17,7 @@ _GUEST = "workbench_guest"
 # In the order of the file. What `helpers.calling` is for a sandbox, `local.calling` is for a box of the user's own.
 _MODULES = (
     "helpers.shapes",
+    "helpers.dressing",
     "helpers.arguments",
     "helpers.paths",
     "helpers.archive",

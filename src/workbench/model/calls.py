@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from workbench.model.execution import Correction
 from workbench.model.ids import CallId, CellId, KernelId, SandboxId
 
 MAX_CALL_BYTES = 8 * 1024 * 1024
@@ -40,3 +41,5 @@ class CallAnswer:
     failed: bool = False
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    corrections: tuple[Correction, ...] = ()
+    """what the cell's result is to tell of it"""

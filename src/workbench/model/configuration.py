@@ -11,6 +11,8 @@ from dataclasses import asdict, dataclass, field
 
 from workbench.errors import InvalidRequest
 from workbench.model.approval import Permissions
+from workbench.model.corrections import DEFAULT_TEXT, switched
+from workbench.model.packages import PackagePolicy
 
 MOST_VERSIONS = 1000
 """that are kept of a session, the present one with them; older ones are dropped"""
@@ -77,8 +79,12 @@ class SandboxSwitches:
     """raw calls to services, on behalf of its connections"""
     tool_execution: bool = True
     """its code has helpers for tools, the model and the search"""
+    packages: PackagePolicy | None = None
+    """which packages its code may have installed; None for what the server allows, and never more than that"""
     auto_offload_threshold: int | None = None
     """characters of a tool's answer above which it goes to a file; None for what is usual"""
+    corrections: dict[str, bool] = field(default_factory=dict)
+    """switches of the corrections that are otherwise than the server has them"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,8 +130,9 @@ class SessionConfig:
         """Itself.
 
         Raises:
-            InvalidRequest: it is too large to be kept.
+            InvalidRequest: it is too large to be kept, or names a switch that there is not.
         """
+        switched(DEFAULT_TEXT, self.sandbox.corrections)
         size = len(json.dumps(asdict(self)).encode())
         if size > _MOST_BYTES:
             raise InvalidRequest(f"the configuration has {size} bytes, and at most {_MOST_BYTES} are kept: name less")

@@ -6,7 +6,7 @@ If it began there is a result with an outcome; if it never began there is an err
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from workbench.errors import InvalidRequest
@@ -47,6 +47,8 @@ class Cell:
     limit_s: float = DEFAULT_LIMIT_S
     store_history: bool = True
     """count it, and keep it and its value in In and Out"""
+    corrected: bool = True
+    """as far as the session has it; not where nobody would be told"""
 
     def checked(self, most_s: float) -> Cell:
         """Itself, if it can be run.
@@ -159,6 +161,76 @@ class HelperUse:
     """that it answered"""
 
 
+class CorrectionKind(StrEnum):
+    """What a correction is."""
+
+    CORRECTED = "corrected"
+    """something else was done than was written"""
+    INSTALLED = "installed"
+    """packages that were missing are there now"""
+    HINT = "hint"
+    """nothing was done; what could be"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Correction:
+    """Something that was done for the code, or that it is told, beyond what it asked for."""
+
+    kind: CorrectionKind
+    rule: str
+    """its stable name; docs/reference lists them"""
+    text: str
+    """a sentence for the agent"""
+    line: int = 0
+    """of the code, from 1; 0 if it belongs to none"""
+    packages: tuple[str, ...] = ()
+    """`name==version` of what was installed"""
+    seconds: float = 0.0
+    """that it took"""
+    times: int = 1
+    """that it happened there"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleCount:
+    """How often a rule had something to do."""
+
+    rule: str
+    acted: int = 0
+    """something else was done than was written"""
+    declined: int = 0
+    """it looked like the mistake, and there was a reason to leave it"""
+    hinted: int = 0
+    """told without doing anything"""
+    repeated: int = 0
+    """acted on the same again in the next cell"""
+    undone: int = 0
+    """the next cell was asked to run as it is, or bound the name to something else"""
+
+
+MOST_CORRECTIONS = 20
+"""that are told one by one of a cell; further ones are counted"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Corrections:
+    """All of one cell or command, in the order in which they came."""
+
+    items: tuple[Correction, ...] = ()
+    left_out: int = 0
+    """beyond those"""
+
+    def with_more(self, more: tuple[Correction, ...], left_out: int = 0) -> Corrections:
+        """Both, within bounds."""
+        everything = (*self.items, *more)
+        cut = max(0, len(everything) - MOST_CORRECTIONS)
+        return Corrections(items=everything[:MOST_CORRECTIONS], left_out=self.left_out + left_out + cut)
+
+    def texts(self, kind: CorrectionKind) -> tuple[str, ...]:
+        """Of one kind."""
+        return tuple(one.text for one in self.items if one.kind is kind)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
     """What a call did to the state. Changes inside an object are not seen, only names that mean another object."""
@@ -184,7 +256,9 @@ class Receipt:
     """as it was when the call began: what a loss during the call is restored from"""
     helpers: HelperUse = field(default_factory=HelperUse)
     corrections: tuple[str, ...] = ()
+    """what was done otherwise than it was written, in words"""
     installs: tuple[str, ...] = ()
+    """which packages were installed, in words"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,6 +285,12 @@ class CellResult:
     """how to read that file, or why there is none"""
     limits: tuple[Limit, ...] = ()
     """caps of the tier that were met"""
+    corrections: tuple[Correction, ...] = ()
+    """what was done for it beyond what it asked for, and hints, in the order in which they came"""
+    corrections_left_out: int = 0
+    """beyond those"""
+    rules: tuple[RuleCount, ...] = ()
+    """of the corrections, those that had something to do, be it to decline"""
     receipt: Receipt
 
 
@@ -226,7 +306,32 @@ class CommandResult:
     stderr: Text = field(default_factory=Text)
     explanation: str = ""
     limits: tuple[Limit, ...] = ()
+    corrections: tuple[Correction, ...] = ()
+    """what was done for it beyond what it asked for, and hints, in the order in which they came"""
+    corrections_left_out: int = 0
+    """beyond those"""
     receipt: Receipt
+
+
+def correction_lines(result: CellResult | CommandResult) -> list[str]:
+    """One each, for people and for answers that have no field for them."""
+    more = [f"[sandbox] {result.corrections_left_out} more corrections and hints"]
+    return [f"[sandbox] {one.text}" for one in result.corrections] + (more if result.corrections_left_out else [])
+
+
+def with_corrections(result: CellResult | CommandResult) -> Text:
+    """What went to standard error, and behind it what was corrected: for answers whose shape has no room for more."""
+    lines = correction_lines(result)
+    if not lines:
+        return result.stderr
+    said = result.stderr.text
+    added = ("\n" if said and not said.endswith("\n") else "") + "".join(f"{line}\n" for line in lines)
+    return replace(
+        result.stderr,
+        text=said + added,
+        characters=result.stderr.characters + len(added),
+        lines=result.stderr.lines + len(lines),
+    )
 
 
 class PieceKind(StrEnum):

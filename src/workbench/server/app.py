@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import difflib
 from collections.abc import AsyncIterator
+from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -33,12 +35,12 @@ from workbench.server.mcp import McpDoor
 from workbench.server.openapi import document
 from workbench.server.questions import NotJson, refused_parameters
 from workbench.server.refusals import API, api_refusal, told
-from workbench.server.rest import audit, cells, connections, files, keys, sessions, state, toolkits, users
+from workbench.server.rest import audit, cells, connections, corrections, files, keys, sessions, state, toolkits, users
 from workbench.server.service import ServerOptions, Service
 
 # In the order in which they are tried: what is asked for most is found first.
 _ROUTERS = (cells.router, cells.commands, sessions.router, state.router, files.router, keys.router, users.router,
-            connections.router, toolkits.router, audit.router, health.router)  # fmt: skip
+            connections.router, toolkits.router, corrections.router, audit.router, health.router)  # fmt: skip
 # Of the sessions API; each of them twice, as it has two addresses.
 _APIS: tuple[Api, ...] = (
     composio_sessions.api,
@@ -101,14 +103,22 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 
 def _add_documents(app: FastAPI, options: ServerOptions) -> None:
-    described = document(app, options)
-    read = docs.page(described)
+    # Made for who asks first, and beside what else is served: it costs as much as a third of a server's start.
+    made: list[dict[str, Any]] = []
+    making = asyncio.Lock()
+
+    async def described() -> dict[str, Any]:
+        async with making:
+            if not made:
+                made.append(await asyncio.to_thread(document, app, options))
+        return made[0]
 
     async def openapi(_: Request) -> Response:
-        return JSONResponse(described)
+        return JSONResponse(await described())
 
     async def shown(_: Request) -> Response:
-        return HTMLResponse(read, headers={"content-security-policy": docs.CONTENT_POLICY})
+        page = docs.page(await described())
+        return HTMLResponse(page, headers={"content-security-policy": docs.CONTENT_POLICY})
 
     app.add_route("/openapi.json", openapi, methods=["GET"])
     app.add_route("/docs", shown, methods=["GET"])

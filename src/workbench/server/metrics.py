@@ -7,6 +7,7 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
 from workbench.core.caretaker import Round
 from workbench.core.guest_calls import CallDone
+from workbench.model.corrections import WHATS, counts_of
 from workbench.model.records import CellKind, CellRecord
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
@@ -33,6 +34,12 @@ class Metrics:
         )
         self._cells = Counter(
             "workbench_cells", "Cells and commands that came to an end.", ("kind", "outcome"), registry=self._registry
+        )
+        self._rules = Counter(
+            "workbench_corrections",
+            "What rules of the corrections did for cells and commands.",
+            ("rule", "what"),
+            registry=self._registry,
         )
         self.running = Gauge(
             "workbench_cells_running",
@@ -65,6 +72,10 @@ class Metrics:
     def cell(self, record: CellRecord) -> None:
         """One came to its end, or never began."""
         self._cells.labels(record.kind.value, outcome_of(record)).inc()
+        for counted in counts_of(record.result) if record.result is not None else ():
+            for what in WHATS:
+                if number := getattr(counted, what):
+                    self._rules.labels(counted.rule, what).inc(number)
 
     def refused(self, kind: CellKind, code: str) -> None:
         """One never began."""

@@ -29,6 +29,7 @@ _TAGS = (
     ("composio", "The sessions API as SDKs for Composio's service ask it; also under /api/v3."),
     ("toolkits", "Tools of other services: those that were added beside what comes along."),
     ("connections", "Accounts of users with other services, and the clients by which they are connected."),
+    ("corrections", "How often mistakes of code were corrected."),
     ("keys", "Keys of a project, and tokens for one session."),
     ("users", "Whoever sessions are made for."),
     ("audit", "Who did what."),

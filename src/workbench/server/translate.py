@@ -33,7 +33,12 @@ def create_session(sent: rest.CreateSession) -> requests.CreateSession:
         snapshots=sandbox.snapshots,
         idle=idle_limits(sandbox.idle),
         config=SessionConfig(
-            sandbox=SandboxSwitches(enable=sandbox.enable, tool_execution=sandbox.enable_tool_execution)
+            sandbox=SandboxSwitches(
+                enable=sandbox.enable,
+                tool_execution=sandbox.enable_tool_execution,
+                corrections=sandbox.corrections,
+                packages=sandbox.packages,
+            )
         ),
         eager=sent.eager,
     )
@@ -91,6 +96,8 @@ def shown_session(told: session.SessionDescription) -> rest.Session:
             snapshots=spec.snapshots,
             enable=spec.config.sandbox.enable,
             enable_tool_execution=spec.config.sandbox.tool_execution,
+            packages=spec.config.sandbox.packages,
+            corrections=spec.config.sandbox.corrections,
             idle=rest.Idle(freeze_after_s=spec.idle.freeze_after_s, end_after_s=spec.idle.end_after_s),
         ),
         state=told.state,

@@ -8,9 +8,11 @@ import msgspec
 
 from workbench.contracts.storage import CellPageRequest
 from workbench.errors import InternalError, NotFound
+from workbench.model.corrections import counts_of
 from workbench.model.execution import CellResult, CommandResult
 from workbench.model.ids import CellId, ProjectId, SandboxId, SessionId
 from workbench.model.records import CellKind, CellRecord, CellStatus, Problem, Progress
+from workbench.storage import rule_rows
 from workbench.storage.database import Connection, Database, Orphaned, Row, Value
 from workbench.storage.wording import no_such_cell, no_such_session
 
@@ -124,7 +126,13 @@ class SqlCellStore:
         def update(connection: Connection) -> list[Row]:
             name = (self._project, session, cell)
             told = (status.value, at, _encode(end).decode(), int(free_key))
-            finished = connection.rows(_FINISH, *told, *name, sandbox or "", sandbox or "")
+            place = (sandbox or "", sandbox or "")
+            if isinstance(end, Problem) or not counts_of(end):
+                finished = connection.rows(_FINISH, *told, *name, *place)
+            else:
+                with connection.together():
+                    if finished := connection.rows(_FINISH, *told, *name, *place):
+                        rule_rows.count(connection, self._project, end)
             return finished or connection.rows(_GET, *name)
 
         rows = await self._database.do(update)

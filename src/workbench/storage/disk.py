@@ -252,7 +252,7 @@ class DiskMountStore:
                 raise Conflict(f"the files of {mount} are in use by a sandbox: close that first", {"mount": mount})
         try:
             # What is staged goes first: none of it can be put into a mount that is gone then.
-            for folder in (self._data.uploads / mount, self._data.files / mount):
+            for folder in (self._data.uploads / mount, self._data.packages / mount, self._data.files / mount):
                 if not remove_tree(folder):
                     raise StoreUnavailable(f"the files in {folder} could not all be removed; remove them by hand")
             # While it is held: whoever waits for it sees that the name now means another file, or none.

@@ -18,6 +18,7 @@ from workbench.storage.memory_added import MemoryAddedStore
 from workbench.storage.memory_cells import MemoryCellStore
 from workbench.storage.memory_connections import MemoryConnectionStore
 from workbench.storage.memory_keys import MemoryAuditStore, MemoryKeyStore
+from workbench.storage.memory_rules import MemoryRuleStore
 from workbench.storage.memory_tools import MemoryToolMemory
 from workbench.storage.shelves import Shelves
 from workbench.storage.wording import exists_already, files_in_use, no_such_session
@@ -234,6 +235,10 @@ class MemoryRecords:
     def cells(self, project: ProjectId) -> MemoryCellStore:
         """As the contract has it."""
         return MemoryCellStore(self._shelves, project)
+
+    def rules(self, project: ProjectId) -> MemoryRuleStore:
+        """As the contract has it."""
+        return MemoryRuleStore(self._shelves, project)
 
     async def check(self) -> None:
         """It always answers."""

@@ -9,6 +9,7 @@ from workbench.errors import NotFound
 from workbench.model.execution import CellResult, CommandResult
 from workbench.model.ids import CellId, ProjectId, SandboxId, SessionId
 from workbench.model.records import CellRecord, CellStatus, Problem, Progress
+from workbench.storage.memory_rules import MemoryRuleStore
 from workbench.storage.shelves import Shelves
 from workbench.storage.wording import no_such_cell, no_such_session
 
@@ -79,6 +80,7 @@ class MemoryCellStore:
             done = replace(found, status=CellStatus.FAILED, ended_at=at, problem=end)
         else:
             done = replace(found, status=CellStatus.ENDED, ended_at=at, result=end)
+            MemoryRuleStore(self._shelves, self._project).count(end)
         if free_key:
             done = replace(done, idempotency_key="")
         self._shelves.cells[session, cell] = done

@@ -11,6 +11,7 @@ from workbench.storage.cell_rows import SqlCellStore, cell_of
 from workbench.storage.connection_rows import SqlConnectionStore
 from workbench.storage.database import Connection, Database, Row, Value
 from workbench.storage.key_rows import SqlAuditStore, SqlKeyStore
+from workbench.storage.rule_rows import SqlRuleStore
 from workbench.storage.session_rows import SqlSessionStore, session_of
 from workbench.storage.tool_rows import SqlToolMemory
 
@@ -148,6 +149,10 @@ class SqlRecords:
     def cells(self, project: ProjectId) -> SqlCellStore:
         """As the contract has it."""
         return SqlCellStore(self._database, project)
+
+    def rules(self, project: ProjectId) -> SqlRuleStore:
+        """As the contract has it."""
+        return SqlRuleStore(self._database, project)
 
     async def check(self) -> None:
         """As the contract has it."""

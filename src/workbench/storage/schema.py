@@ -201,6 +201,18 @@ MIGRATIONS: tuple[str, ...] = (
         added_at TEXT NOT NULL
     ) WITHOUT ROWID;
     """,
+    """
+    CREATE TABLE rule_counts (
+        project TEXT NOT NULL,
+        rule TEXT NOT NULL,
+        acted BIGINT NOT NULL,
+        declined BIGINT NOT NULL,
+        hinted BIGINT NOT NULL,
+        repeated BIGINT NOT NULL,
+        undone BIGINT NOT NULL,
+        PRIMARY KEY (project, rule)
+    ) WITHOUT ROWID;
+    """,
 )
 _POSTGRES_WORDS = {
     " WITHOUT ROWID": "",

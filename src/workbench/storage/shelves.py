@@ -10,6 +10,7 @@ from workbench.model.access import Key
 from workbench.model.approval import ApprovalMark, SeenShape
 from workbench.model.configuration import ConfigurationRecord
 from workbench.model.connection import AccountId, AuthConfig, AuthConfigId, PendingLink
+from workbench.model.execution import RuleCount
 from workbench.model.ids import CellId, KeyId, ProjectId, SessionId
 from workbench.model.records import AuditEntry, CellRecord
 from workbench.model.session import Session
@@ -32,6 +33,7 @@ class Shelves:
     added: dict[str, KeptToolkit] = field(default_factory=dict)
     """by project and name"""
     marks: dict[SessionId, dict[str, ApprovalMark]] = field(default_factory=dict)
+    rules: dict[tuple[ProjectId, str], RuleCount] = field(default_factory=dict)
     shapes: dict[tuple[ProjectId, str], SeenShape] = field(default_factory=dict)
 
     def drop_with_session(self, session: SessionId) -> None:

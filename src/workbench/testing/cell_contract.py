@@ -15,10 +15,13 @@ from workbench.model.execution import (
     CellError,
     CellResult,
     CommandResult,
+    Correction,
+    CorrectionKind,
     Display,
     MemoryState,
     Outcome,
     Receipt,
+    RuleCount,
     SnapshotState,
     Text,
 )
@@ -64,6 +67,11 @@ def a_cell(name: str = "c-1", session: str = "one", at: str = EARLY) -> CellReco
     )
 
 
+_CORRECTION = Correction(
+    kind=CorrectionKind.INSTALLED, rule="install", text="installed x", line=3, packages=("x==1",), seconds=0.5
+)
+
+
 def a_result(cell: str = "c-1") -> CellResult:
     """With something in every field."""
     return CellResult(
@@ -79,6 +87,9 @@ def a_result(cell: str = "c-1") -> CellResult:
         displays_file_path="/mnt/files/d",
         displays_note="read it",
         limits=tuple(Limit)[:1],
+        corrections=(_CORRECTION,),
+        corrections_left_out=2,
+        rules=(RuleCount(rule="fence", acted=3, declined=1, hinted=4, repeated=5, undone=9),),
         receipt=_RECEIPT,
     )
 
@@ -92,6 +103,8 @@ def a_command_result(command: str = "c-1") -> CommandResult:
         stdout=_TEXT,
         explanation="x",
         limits=tuple(Limit)[:1],
+        corrections=(_CORRECTION,),
+        corrections_left_out=2,
         receipt=_RECEIPT,
     )
 
@@ -157,6 +170,19 @@ class CellStoreContract(OpenedRecords):
         assert await second.with_idempotency_key(ONE, "") is None
         with pytest.raises(NotFound):
             await cells.get(ONE, CellId("c-2"))
+
+    async def test_what_rules_had_to_do_is_counted_once_with_the_end_that_stays(
+        self, records: Records, more_records: Records, cells: CellStore, second: CellStore
+    ) -> None:
+        """For its project, together with those of other cells; those of the host by what the result lists."""
+        for name in ("c-1", "c-2"):
+            await cells.add(a_cell(name))
+        ends = [(cells, second)[n % 2].finish(ONE, CellId("c-1"), LATE, a_result()) for n in range(8)]
+        await asyncio.gather(*ends)
+        await second.finish(ONE, CellId("c-2"), LATE, a_command_result("c-2"))
+        counted = await more_records.rules(DEFAULT_PROJECT).counted()
+        assert counted == (*a_result().rules, RuleCount(rule="install", acted=2))
+        assert await records.rules(OTHERS).counted() == ()
 
     async def test_the_same_id_and_key_in_another_session_is_another_cell(
         self, records: Records, cells: CellStore

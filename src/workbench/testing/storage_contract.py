@@ -32,6 +32,7 @@ from workbench.model.configuration import (
     ToolChoice,
 )
 from workbench.model.ids import DEFAULT_PROJECT, MountId, ProjectId, SessionId, new_kernel_id, new_sandbox_id
+from workbench.model.packages import PackagePolicy
 from workbench.model.session import IdleLimits, Session, SessionSpec
 from workbench.model.tier import LARGE, MEDIUM, STANDARD
 
@@ -46,7 +47,7 @@ A_CONFIG = SessionConfig(
     auth_configs={"github": "ac_ü"},
     connected_accounts={"github": ("ca_1", "ca_2")},
     manage_connections=ManageConnections(enable=False, callback_url="https://cb"),
-    sandbox=SandboxSwitches(tool_execution=False, auto_offload_threshold=300),
+    sandbox=SandboxSwitches(tool_execution=False, packages=PackagePolicy.OFF, auto_offload_threshold=300),
     proxy_execute=False,
     multi_account=MultiAccount(enable=True, max_accounts_per_toolkit=3),
     preload=("GITHUB_X",),

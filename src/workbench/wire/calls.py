@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from workbench.model.execution import Correction
 from workbench.wire.values import Request, Value
 
 
@@ -42,6 +43,7 @@ class AnswerCall(Request, frozen=True, kw_only=True):
     failed: bool = False
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    corrections: tuple[Correction, ...] = ()
 
 
 AnyCallRequest = TakeCalls | AnswerCall

@@ -16,7 +16,7 @@ from workbench.wire.calls import AnyCallAnswer, AnyCallRequest
 from workbench.wire.kernels import AnyKernelAnswer, AnyKernelRequest
 from workbench.wire.values import Request, Value
 
-PROTOCOL = 5
+PROTOCOL = 6
 _LENGTH = struct.Struct(">I")
 # The payload of a process is the largest thing that is sent.
 MAX_FRAME = 32 * 1024 * 1024
@@ -87,6 +87,8 @@ class CreateSandbox(Request, frozen=True, kw_only=True):
     env: dict[str, str] = msgspec.field(default_factory=dict)
     kernel: bool = False
     """a kernel will be started in it first: one that is prepared ahead is kept for that"""
+    warm: str = ""
+    """the warm set of the image that code in it imports soon, if the caller knows; a wish"""
 
 
 class SandboxReport(Value, frozen=True, kw_only=True, tag=True):

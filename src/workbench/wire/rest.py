@@ -7,7 +7,9 @@ from typing import Annotated, Any, Literal
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
 from workbench.model.access import Scope
-from workbench.model.execution import DEFAULT_LIMIT_S, MAX_CODE_BYTES, MemoryState, Outcome, PieceKind
+from workbench.model.corrections import SWITCHES
+from workbench.model.execution import DEFAULT_LIMIT_S, MAX_CODE_BYTES, CorrectionKind, MemoryState, Outcome, PieceKind
+from workbench.model.packages import PackagePolicy
 from workbench.model.process import Limit
 from workbench.model.records import CellKind, CellStatus
 
@@ -117,6 +119,19 @@ class Sandbox(Sent):
     )
     enable_tool_execution: bool = Field(
         default=True, description="Have helpers for tools, the model and the web search ready for its code."
+    )
+    packages: PackagePolicy | None = Field(
+        default=None, description="Which packages its code may have installed, within what the server allows."
+    )
+    corrections: dict[str, bool] = Field(
+        default={},
+        max_length=len(SWITCHES),
+        description="Which mistakes of its code are corrected, by switch, where it is otherwise than the server's.",
+        examples=[{"keys": False, "single_element": True}],
+        json_schema_extra={
+            "properties": {name: {"type": "boolean"} for name in SWITCHES},
+            "additionalProperties": False,
+        },
     )
     idle: Idle = Field(default_factory=Idle)
 
@@ -268,6 +283,8 @@ class SandboxShown(Answered):
     snapshots: bool
     enable: bool = True
     enable_tool_execution: bool = True
+    packages: PackagePolicy | None = Field(default=None, description="None is what the server allows.")
+    corrections: dict[str, bool] = {}
     idle: Idle
 
 
@@ -342,6 +359,35 @@ class HelperUse(Answered):
     completion_tokens: int = Field(default=0, description="That it answered.")
 
 
+class Correction(Answered):
+    """Something that was done for the code, or that it is told, beyond what it asked for."""
+
+    kind: CorrectionKind
+    rule: str = Field(description="Its stable name.")
+    text: str = Field(description="A sentence for the agent.")
+    line: int = Field(default=0, description="Of the code, from 1; 0 if it belongs to none.")
+    packages: list[str] = Field(default=[], description="`name==version` of what was installed.")
+    seconds: float = Field(default=0.0, description="That it took.")
+    times: int = Field(default=1, description="That it happened there.")
+
+
+class RuleCount(Answered):
+    """How often a rule of the corrections had something to do."""
+
+    rule: str
+    acted: int = Field(description="Something else was done than was written.")
+    declined: int = Field(description="It looked like the mistake, and there was a reason to leave it.")
+    hinted: int = Field(description="Told without doing anything.")
+    repeated: int = Field(description="Acted on the same again in the next cell.")
+    undone: int = Field(description="The next cell was to run as it is, or bound the name to something else.")
+
+
+class RuleCounts(Answered):
+    """Of a project."""
+
+    items: list[RuleCount]
+
+
 class Receipt(Answered):
     """What the call did to the state."""
 
@@ -378,6 +424,10 @@ class Result(Answered):
     displays_file_path: str | None = None
     displays_note: str = ""
     limits: list[Limit] = Field(default=[], description="Caps of the tier that were met.")
+    corrections: list[Correction] = Field(
+        default=[], description="What was done otherwise, what was installed, and hints."
+    )
+    corrections_left_out: int = Field(default=0, description="Beyond those.")
     receipt: Receipt
 
 

@@ -169,6 +169,29 @@ def parent_folder(given: Given) -> str:
     return ", ".join(os.listdir(f"{given.files}/.."))
 
 
+@attack("packages-write", "change a file of an installed package, which every session with it shares", outside=_HOST)
+def write_package(given: Given) -> str:
+    """The host has put one there."""
+    with open(f"{given.packages}/installed.py", "a", encoding="utf-8") as file:
+        file.write("#")
+    return "written"
+
+
+@attack("packages-new", "put a module beside the installed packages", outside=_HOST)
+def new_package(given: Given) -> str:
+    """It would be found by every Python of the session from then on, unseen by whoever reviews its files."""
+    with open(f"{given.packages}/new.py", "w", encoding="utf-8") as file:
+        file.write("#")
+    return "written"
+
+
+@attack("packages-link", "have a second, writable name for a file of an installed package", outside=_HOST)
+def link_package(given: Given) -> str:
+    """A hard link in the mount, which can be written, would be the same file."""
+    os.link(f"{given.packages}/installed.py", f"{given.files}/linked.py")
+    return "linked"
+
+
 @attack("other-session", "read another session's file by its path on the host", judge=Judge.CANARY, outside=_HOST)
 def other_session(given: Given) -> str:
     """A second sandbox is running that has it at /mnt/files."""

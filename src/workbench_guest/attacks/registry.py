@@ -47,6 +47,7 @@ class Given:
     folder: str = "/tmp"
     shm: str = "/dev/shm"
     files: str = "/mnt/files"
+    packages: str = "/mnt/packages"
     secret_file: str = ""
     """a file of the host's that holds the canary"""
     other_file: str = ""

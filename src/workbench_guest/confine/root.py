@@ -16,11 +16,13 @@ from workbench_guest.messages import FILES, HOME, INSIDE_UID, SCRATCH, SHM, Slot
 # What the zygote needs and no sandbox may see; each sandbox detaches it first of all.
 BACKSTAGE = "/.workbench"
 BACKSTAGE_FILES, BACKSTAGE_SLOTS = f"{BACKSTAGE}/files", f"{BACKSTAGE}/slots"
+BACKSTAGE_PACKAGES = f"{BACKSTAGE}/packages"
 BACKSTAGE_PROC, BACKSTAGE_SCRATCH, BACKSTAGE_EMPTY = f"{BACKSTAGE}/proc", f"{BACKSTAGE}/scratch", f"{BACKSTAGE}/empty"
 _FOLDERS = (
     "/proc", "/sys", "/dev", "/dev/pts", SHM, "/run", SCRATCH, "/var/tmp", "/home", HOME, "/mnt", BACKSTAGE,
 )  # fmt: skip
-_BACKSTAGE_FOLDERS = (BACKSTAGE_FILES, BACKSTAGE_SLOTS, BACKSTAGE_PROC, BACKSTAGE_SCRATCH)
+_BACKSTAGE_FOLDERS = (BACKSTAGE_FILES, BACKSTAGE_PACKAGES, BACKSTAGE_SLOTS, BACKSTAGE_PROC, BACKSTAGE_SCRATCH)
+_OF_A_SLOT = ("files", "packages")
 # BARRIER: these files of /proc tell about the host, not about the sandbox; held by the `proc-*` rows of the proof.
 _MASKED_FILES = ("keys", "key-users", "kcore", "kallsyms", "kmsg", "timer_list", "sched_debug", "sysrq-trigger",
                  "latency_stats", "kpagecount", "kpageflags", "kpagecgroup", "config.gz", "vmallocinfo", "cmdline",
@@ -51,7 +53,7 @@ def build(plan: ZygotePlan) -> None:
     for points_to, where in (("/proc/self/fd", "fd"), ("fd/0", "stdin"), ("fd/1", "stdout"), ("fd/2", "stderr"),
                              ("pts/ptmx", "ptmx")):  # fmt: skip
         os.symlink(points_to, f"{new}/dev/{where}")
-    _build_backstage(new, plan.files_root)
+    _build_backstage(new, plan)
     os.chmod(new + "/var/tmp", 0o1777)  # noqa: S103  what /var/tmp is everywhere; it lies on the read-only root
     os.chdir(new)
     sys_.pivot_root(".", ".")
@@ -61,14 +63,15 @@ def build(plan: ZygotePlan) -> None:
     sys_.mount(None, "/", None, sys_.MS_REMOUNT | sys_.MS_BIND | sys_.MS_RDONLY | _QUIET)
 
 
-def _build_backstage(new: str, files_root: str) -> None:
+def _build_backstage(new: str, plan: ZygotePlan) -> None:
     # A mount of its own, so that one unmount takes it all away.
     sys_.mount("tmpfs", new + BACKSTAGE, "tmpfs", _QUIET, "mode=0700,size=4m")
     for folder in _BACKSTAGE_FOLDERS:
         os.mkdir(new + folder)
     # A user namespace may mount a fresh /proc only while a complete one is in sight.
     sys_.mount("/proc", new + BACKSTAGE_PROC, None, sys_.MS_BIND | sys_.MS_REC)
-    sys_.mount(files_root, new + BACKSTAGE_FILES, None, sys_.MS_BIND)
+    sys_.mount(plan.files_root, new + BACKSTAGE_FILES, None, sys_.MS_BIND)
+    sys_.mount(plan.packages_root, new + BACKSTAGE_PACKAGES, None, sys_.MS_BIND)
     _write_new(new + BACKSTAGE_EMPTY, "")
     os.chmod(new + BACKSTAGE_EMPTY, 0)
     # Shared, so that a mount made here later appears in the one sandbox whose slot it is for.
@@ -94,8 +97,9 @@ def _write_new(path: str, content: str) -> None:
 
 
 def add_slot(slot: str) -> None:
-    """In the zygote, before the clone: the place where this slot's files will appear."""
-    os.makedirs(f"{BACKSTAGE_SLOTS}/{slot}/files")
+    """In the zygote, before the clone: the places where this slot's files and packages will appear."""
+    for name in _OF_A_SLOT:
+        os.makedirs(f"{BACKSTAGE_SLOTS}/{slot}/{name}")
 
 
 def attach_files(slot: str, files: str, userns: int | None) -> None:
@@ -112,13 +116,27 @@ def attach_files(slot: str, files: str, userns: int | None) -> None:
         os.close(tree)
 
 
+def attach_packages(slot: str, packages: str) -> None:
+    """In the zygote: bind a folder of packages into the slot; what is installed into it later is seen at once."""
+    tree = sys_.clone_tree(f"{BACKSTAGE_PACKAGES}/{packages}")
+    try:
+        # BARRIER: its files are shared with the installer's store, by hard links: who could write one would change it
+        # for every session; held by the proof's `packages-write` row.
+        sys_.set_mount_attributes(tree, sys_.MOUNT_ATTR_RDONLY | sys_.MOUNT_ATTR_NOSUID | sys_.MOUNT_ATTR_NODEV)
+        sys_.attach_tree(tree, f"{BACKSTAGE_SLOTS}/{slot}/packages")
+    finally:
+        os.close(tree)
+
+
 def forget_slot(slot: str) -> None:
     """In the zygote: drop its own copy of the slot's mounts. May be called twice."""
     folder = f"{BACKSTAGE_SLOTS}/{slot}"
-    with contextlib.suppress(OSError):
-        sys_.unmount(f"{folder}/files", sys_.MNT_DETACH)
+    for name in _OF_A_SLOT:
+        with contextlib.suppress(OSError):
+            sys_.unmount(f"{folder}/{name}", sys_.MNT_DETACH)
     with contextlib.suppress(FileNotFoundError):
-        os.rmdir(f"{folder}/files")
+        for name in _OF_A_SLOT:
+            os.rmdir(f"{folder}/{name}")
         os.rmdir(folder)
 
 
@@ -178,4 +196,15 @@ def resize(descriptor: int, size: int, inodes: int) -> None:
     sys_.reconfigure(descriptor, {"size": str(size), "nr_inodes": str(inodes)})
 
 
-__all__ = ["BACKSTAGE", "FILES", "INSIDE_UID", "add_slot", "attach_files", "build", "complete", "forget_slot", "resize"]
+__all__ = [
+    "BACKSTAGE",
+    "FILES",
+    "INSIDE_UID",
+    "add_slot",
+    "attach_files",
+    "attach_packages",
+    "build",
+    "complete",
+    "forget_slot",
+    "resize",
+]

@@ -18,6 +18,8 @@ from traitlets import Any as AnyTrait
 from traitlets import Type
 
 from workbench_guest import afterfork
+from workbench_guest.corrections.cell import cells
+from workbench_guest.corrections.returns import EndOfCell
 from workbench_guest.kernel import carrying, flight_recorder, names, variables
 from workbench_guest.kernel.copying import SnapshotWish
 from workbench_guest.kernel.shell import WorkbenchShell, be_deaf_to_interrupts
@@ -90,28 +92,47 @@ class WorkbenchKernel(IPythonKernel):
         await super().execute_request(stream, ident, parent)
 
     async def do_execute(self, code: str, silent: bool, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        """As stock, and look at the names before and after."""
+        """As stock, for code that may be corrected, and look at the names before and after."""
         assert self.shell is not None
         before = names.Before(self.agents_names())
-        self.shell.exit_code = None
+        self.shell.exit_code = self.shell.raised = None
+        # A notebook has no place where corrections are told: what it sends is run as it is.
+        meta = dict(kwargs.get("cell_meta") or {})
+        served = not silent and METADATA in meta
+        meta.pop(METADATA, None)
+        if served:
+            # IPython shows it to hooks of the agent's.
+            kwargs["cell_meta"] = meta
+        code = cells.begin(code, served=served)
         reply: dict[str, Any] = await super().do_execute(code, silent, *args, **kwargs)
         be_deaf_to_interrupts()
         if reply.get("ename") == "SystemExit":
             reply = self._left(reply)
+        elif isinstance(self.shell.raised, EndOfCell):
+            cells.ended_early(self.shell.raised)
+            reply = _succeeded(reply)
+        report = cells.end(self._problem(reply), self.agents_names())
         try:
             self._changes = before.changes(self.agents_names(), code)
         except Exception:  # noqa: BLE001  the agent's objects may raise at anything; the cell's own result stands
             self._changes = {}
+        self._changes |= report
         return reply
+
+    def _problem(self, reply: dict[str, Any]) -> BaseException | None:
+        """What ended the cell that this is the reply to."""
+        assert self.shell is not None
+        raised, self.shell.raised = self.shell.raised, None
+        return raised if reply.get("status") == "error" else None
 
     def _left(self, reply: dict[str, Any]) -> dict[str, Any]:
         """exit() and sys.exit(): the cell is over, successfully unless it said otherwise."""
         assert self.shell is not None
-        sys.stderr.write(EXIT_NOTE)
+        if not cells.left():
+            sys.stderr.write(EXIT_NOTE)
         code = self.shell.exit_code
         if code is None or code == 0:
-            kept = {name: reply[name] for name in ("execution_count", "payload")}
-            return {"status": "ok", "user_expressions": {}, **kept}
+            return _succeeded(reply)
         text = f"SystemExit: {code}"
         self.shell._showtraceback(SystemExit, SystemExit(code), [text])  # noqa: SLF001  stock's own way to send it
         return {**reply, "traceback": [text], "evalue": str(code)}
@@ -182,6 +203,11 @@ class WorkbenchKernel(IPythonKernel):
             yield
         finally:
             signal.signal(signal.SIGINT, before)
+
+
+def _succeeded(reply: dict[str, Any]) -> dict[str, Any]:
+    kept = {name: reply[name] for name in ("execution_count", "payload")}
+    return {"status": "ok", "user_expressions": {}, **kept}
 
 
 def _working_folder() -> str:

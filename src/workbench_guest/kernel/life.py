@@ -29,8 +29,9 @@ from tornado.ioloop import IOLoop
 from traitlets.config import Config
 from zmq.eventloop.zmqstream import ZMQStream
 
-from workbench_guest import afterfork
+from workbench_guest import afterfork, font_cache
 from workbench_guest.confine import forking
+from workbench_guest.corrections.cell import cells
 from workbench_guest.kernel import carrying, left_behind, rehearsal
 from workbench_guest.kernel import shell as shell_module
 from workbench_guest.kernel.copying import Copier, Kernel
@@ -98,6 +99,7 @@ def build() -> WorkbenchKernel:
     app.init_pdb()
     _attach_pyplot()
     shell_module.keep_quiet_about_leaving()
+    cells.prepare(kernel.shell)
     rehearsal.rehearse(kernel)
     forking.prepare()
     return kernel
@@ -275,6 +277,7 @@ class Life:
         shell.offer_helpers(os.environ)
         # The backend that was attached before the fork, for every library that looks for it.
         os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
+        font_cache.begin()
         return note
 
     def _take_over_streams(self, descriptors: Descriptors) -> None:

@@ -14,6 +14,7 @@ import zmq
 from tornado.ioloop import IOLoop
 
 from workbench_guest import afterfork
+from workbench_guest.kernel.kernel import METADATA
 
 # What Python and IPython build on first use: compilers, formatters, tracebacks.
 _CELLS = (
@@ -31,6 +32,8 @@ _WITH_PANDAS = (
 )
 _WITH_PYPLOT = ("import matplotlib.pyplot as plt; plt.plot([1, 2]); plt.show()",)
 _TRIVIAL = "1 + 1"
+# How most cells begin: names that a correction looks for, and that the cell brings itself.
+_USUAL = "import numpy as np, pandas as pd\nint(pd.Series(np.arange(4)).sum())\ndel np, pd"
 # The interpreter rewrites code that has run a few times; done before the fork, no fork has to copy it for that.
 _OFTEN = 20
 
@@ -48,8 +51,10 @@ class Nowhere:
 def rehearse(kernel: Any) -> None:
     """In the zygote, before the first fork."""
     cells = [*_CELLS]
+    often = [_TRIVIAL]
     if "pandas" in sys.modules:
         cells += _WITH_PANDAS
+        often.append(_USUAL)
     if "matplotlib.pyplot" in sys.modules:
         cells += _WITH_PYPLOT
     shell = kernel.shell
@@ -57,7 +62,7 @@ def rehearse(kernel: Any) -> None:
     loop = IOLoop(make_current=False)
     kernel.shell_stream = Nowhere()
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        for cell in [*cells, *[_TRIVIAL] * _OFTEN]:
+        for cell in [*cells, *often * _OFTEN]:
             _run(kernel, loop, cell, store_history=True)
     loop.close(all_fds=True)
     kernel.shell_stream = None
@@ -92,7 +97,8 @@ def _run(kernel: Any, loop: IOLoop, code: str, *, store_history: bool) -> None:
         "stop_on_error": False,
     }
     session = kernel.session
-    parts = session.serialize(session.msg("execute_request", content))
+    # As the host marks its cells, so that corrections are rehearsed as well.
+    parts = session.serialize(session.msg("execute_request", content, metadata={METADATA: {}}))
     frames = [zmq.Frame(part) for part in (b"rehearsal", *parts)]
     loop.run_sync(lambda: kernel.shell_main(None, frames))
     kernel.set_parent([], {})

@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import contextlib
 import inspect
-import io
 import os
 import re
 import select
@@ -24,7 +23,11 @@ from typing import IO, Any
 from ipykernel.zmqshell import ZMQInteractiveShell
 from IPython.core.autocall import IPyAutocall
 
+import workbench_guest
 from workbench_guest import helpers
+from workbench_guest.corrections.cell import cells
+from workbench_guest.corrections.returns import EndOfCell
+from workbench_guest.corrections.suggestions import suggestion
 
 _OURS = os.path.dirname(os.path.dirname(__file__)) + os.sep
 _CHUNK = 64 * 1024
@@ -34,7 +37,6 @@ _LINGER_S = 0.02
 _INTERRUPT_GRACE_S = 1.0
 # What `%notebook` can write of displays: so many of each of so many cells. Stock keeps all there ever were.
 _CELLS_REMEMBERED, _DISPLAYS_REMEMBERED = 20, 20
-_SUGGESTING = (NameError, AttributeError, ImportError)
 
 
 class EndCell(IPyAutocall):
@@ -65,6 +67,8 @@ class WorkbenchShell(ZMQInteractiveShell):
 
     exit_code: object = None
     """what the cell gave to exit() or sys.exit(), while its reply is made"""
+    raised: BaseException | None = None
+    """what ended the cell, while its reply is made"""
     _helpers: Mapping[str, Any] = helpers.offered({})
     _depth = 0
     """code that runs code by `run_cell` is 2"""
@@ -97,6 +101,7 @@ class WorkbenchShell(ZMQInteractiveShell):
             del self.user_ns[name], self.user_ns_hidden[name]
         self._helpers = helpers.offered(environment)
         self._add_helpers()
+        cells.install(self, environment)
 
     def _add_helpers(self) -> None:
         # Hidden as long as a name means ours: one that the agent defines itself is the agent's.
@@ -135,12 +140,22 @@ class WorkbenchShell(ZMQInteractiveShell):
         finally:
             self._depth -= 1
 
+    def should_run_async(self, raw_cell: str, **kwargs: Any) -> bool:
+        """As stock, also for a cell with a `return` in it, which stock cannot compile."""
+        told = cells.needs_loop(raw_cell)
+        return bool(super().should_run_async(raw_cell, **kwargs)) if told is None else told
+
     def showtraceback(self, exc_tuple: Any = None, *args: Any, **kwargs: Any) -> None:
         """As stock, except that leaving is no error to be shown, and that a group is one."""
         # First of all, and also outside of the code's own frames, where a second interrupt may have ended up.
         if self._depth <= 1 and kwargs.get("running_compiled_code") and sys.exc_info()[0] is KeyboardInterrupt:
             be_deaf_to_interrupts()
         etype, value, tb = self._get_exc_info(exc_tuple)
+        if self._depth <= 1:
+            self.raised = value
+            if isinstance(value, EndOfCell):
+                self._last_traceback = []
+                return
         if isinstance(value, SystemExit) and etype is SystemExit:
             self.exit_code = value.code
             self._last_traceback = []
@@ -215,11 +230,13 @@ def without_our_frames(tb: types.TracebackType | None) -> types.TracebackType | 
 
     Nor did it write what they call, down to the next line of its own.
     """
+    # As it was called where the zygote imported it, and as what is imported later is.
+    ours = (_OURS, *(f"{folder}/" for folder in workbench_guest.__path__))
     frames = []
     below_ours = False
     while tb is not None:
         file = tb.tb_frame.f_code.co_filename
-        below_ours = file.startswith(_OURS) or (below_ours and not _is_agents(file))
+        below_ours = file.startswith(ours) or (below_ours and not _is_agents(file))
         if not below_ours:
             frames.append(tb)
         tb = tb.tb_next
@@ -267,30 +284,6 @@ def _has_group(value: BaseException | None) -> bool:
     while value is not None and not isinstance(value, BaseExceptionGroup):
         value = value.__context__
     return value is not None
-
-
-def suggestion(value: BaseException | None) -> str:
-    """What Python itself would add to the message: `. Did you mean: 'x'?`, or nothing.
-
-    IPython's own tracebacks leave it out.
-    """
-    if not isinstance(value, _SUGGESTING):
-        return ""
-    plain = f"{type(value).__name__}: {value}"
-    for line in reversed(_last_lines(value)):
-        if line.startswith(plain):
-            return line[len(plain) :]
-    return ""
-
-
-def _last_lines(value: BaseException) -> list[str]:
-    if sys.version_info >= (3, 12):
-        return "".join(traceback.TracebackException.from_exception(value).format_exception_only()).splitlines()
-    # Before 3.12 only the interpreter's own printer knows it.
-    said = io.StringIO()
-    with contextlib.redirect_stderr(said):
-        sys.__excepthook__(type(value), value, value.__traceback__)
-    return said.getvalue().splitlines()
 
 
 def keep_quiet_about_leaving() -> None:

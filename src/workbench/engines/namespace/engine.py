@@ -22,6 +22,7 @@ from workbench.engines.namespace.sandbox import NamespaceSandbox
 from workbench.engines.namespace.slot import Slot
 from workbench.engines.namespace.userns import make_user_namespace
 from workbench.engines.namespace.view import GUEST_ROOT
+from workbench.engines.namespace.warm import WarmZygotes
 from workbench.engines.namespace.zygote import Zygote
 from workbench.engines.options import EngineOptions
 from workbench.errors import InvalidRequest, IsolationTooWeak, SandboxUnavailable
@@ -29,7 +30,7 @@ from workbench.guest_trees import own_tree
 from workbench.model.capability import ISOLATION, Barrier, Capability, Grade
 from workbench.model.image import Image
 from workbench.model.tier import STANDARD, Tier
-from workbench_guest.messages import HOME, INSIDE_UID, SCRATCH, Furnish, Prepare, Resize
+from workbench_guest.messages import HOME, INSIDE_UID, PACKAGES, SCRATCH, Furnish, Prepare, Resize
 
 WATCH_INTERVAL_S, FILES_INTERVAL_S, ZYGOTES_INTERVAL_S = 0.25, 0.25, 1.0
 # Every clone of one zygote shares its address layout and hash seed, so none serves for ever.
@@ -59,6 +60,8 @@ class NamespaceEngine:
         self._userns: int | None = None
         self._zygote: Zygote | None = None
         self._draining: list[Zygote] = []
+        self.warm = WarmZygotes(self._current_zygote)
+        """zygotes that have imported more, for those who need it"""
         self._choice: Choice | None = None
         self._maps_owner = False
         self._pool: deque[Slot] = deque()
@@ -81,7 +84,8 @@ class NamespaceEngine:
             raise
 
     async def _start(self) -> None:
-        self._options.files_root.mkdir(parents=True, exist_ok=True)
+        for folder in (self._options.files_root, self._options.packages_root):
+            folder.mkdir(parents=True, exist_ok=True)
         if os.geteuid() != 0:
             try:
                 self._userns = make_user_namespace()
@@ -104,7 +108,7 @@ class NamespaceEngine:
         try:
             for map_owner in [True, False] if slot.outside_uid is not None else [False]:
                 try:
-                    await self._furnish(slot, trial.name, map_owner=map_owner)
+                    await self._furnish(slot, trial.name, None, map_owner=map_owner)
                 except SandboxUnavailable as problem:
                     refused = problem
                 else:
@@ -146,6 +150,10 @@ class NamespaceEngine:
         spec.checked()
         if spec.files.parent != self._options.files_root or not spec.files.is_dir():
             raise InvalidRequest(f"not a folder of {self._options.files_root}: {spec.files}")
+        if spec.packages is not None and (
+            spec.packages.parent != self._options.packages_root or not spec.packages.is_dir()
+        ):
+            raise InvalidRequest(f"not a folder of {self._options.packages_root}: {spec.packages}")
         if self._closing is not None:
             raise SandboxUnavailable("the engine is closed", {"step": "claim"})
         making = asyncio.create_task(self._make(spec), name=f"make {spec.id}")
@@ -163,7 +171,7 @@ class NamespaceEngine:
     async def _make(self, spec: SandboxSpec) -> NamespaceSandbox:
         for _ in range(_PREPARE_TRIES):
             try:
-                slot = await self._pooled_slot() or await self._prepare()
+                slot = await self._warm_slot(spec.warm) or await self._pooled_slot() or await self._prepare()
             except IsolationTooWeak as problem:
                 raise SandboxUnavailable(problem.message, problem.context) from problem
             try:
@@ -179,6 +187,15 @@ class NamespaceEngine:
             self._refill_soon()
             return sandbox
         raise SandboxUnavailable("zygotes keep dying; see the host's log", {"step": "claim"})
+
+    async def _warm_slot(self, name: str) -> Slot | None:
+        """One whose interpreter has imported what is wanted; none is a reason to take another, not to fail."""
+        zygote = await self.warm.get(name) if name else None
+        if zygote is None:
+            return None
+        with contextlib.suppress(SandboxUnavailable):
+            return await slots.prepare(zygote, self.limits.keeper)
+        return None
 
     async def _pooled_slot(self) -> Slot | None:
         """One that waited and can still be used. Without its zygote a slot cannot get its files any more."""
@@ -196,12 +213,15 @@ class NamespaceEngine:
             await self._resize(slot, spec.tier)
         quota = await self._files_watch.begin(spec.files, spec.tier)
         await self._hand_over(spec.files, slot)
-        await self._furnish(slot, spec.files.name, map_owner=self._maps_owner)
+        packages = None if spec.packages is None else spec.packages.name
+        await self._furnish(slot, spec.files.name, packages, map_owner=self._maps_owner)
         sandbox = NamespaceSandbox(
             spec=spec,
             slot=slot,
             limits_by=self.limits.keeper.kind,
-            base_env=base_environment(slot.zygote.image, home=HOME, scratch=SCRATCH, guest_root=GUEST_ROOT),
+            base_env=base_environment(
+                slot.zygote.image, home=HOME, scratch=SCRATCH, guest_root=GUEST_ROOT, packages=PACKAGES
+            ),
             cpus=self._cpus,
             quota=quota,
             resize=self._resize,
@@ -227,8 +247,9 @@ class NamespaceEngine:
         if not await asyncio.to_thread(own_tree, files, owner, owner):
             raise SandboxUnavailable("its files cannot be given to the sandbox", {"step": "hand over /mnt/files"})
 
-    async def _furnish(self, slot: Slot, files: str, *, map_owner: bool) -> None:
-        await slot.zygote.ask(Furnish(slot=slot.name, files=files, map_owner=map_owner), (slot.descriptors[0],))
+    async def _furnish(self, slot: Slot, files: str, packages: str | None, *, map_owner: bool) -> None:
+        request = Furnish(slot=slot.name, files=files, map_owner=map_owner, packages=packages)
+        await slot.zygote.ask(request, (slot.descriptors[0],))
 
     async def _resize(self, slot: Slot, tier: Tier) -> None:
         """Any living zygote can: all of them are root in the namespace that owns the mounts."""
@@ -269,7 +290,13 @@ class NamespaceEngine:
     async def _new_zygote(self, image: Image) -> Zygote:
         staging = self._options.run_dir / "root"
         staging.mkdir(parents=True, exist_ok=True)
-        return await Zygote.start(image, staging=staging, files_root=self._options.files_root, userns=self._userns)
+        return await Zygote.start(
+            image,
+            staging=staging,
+            files_root=self._options.files_root,
+            packages_root=self._options.packages_root,
+            userns=self._userns,
+        )
 
     async def _prepare(self) -> Slot:
         for _ in range(_PREPARE_TRIES - 1):
@@ -365,6 +392,7 @@ class NamespaceEngine:
             self._pool.remove(slot)
         for slot in stale:
             await slot.end()
+        self.warm.retire(current, self._is_old)
         if len(self._pool) < self._options.pool_size:
             self._refill_soon()
         while self._draining:
@@ -386,6 +414,7 @@ class NamespaceEngine:
             slot.kill()
         await asyncio.gather(*(slot.end() for slot in self._pool))
         self._pool.clear()
+        await self.warm.aclose()
         for zygote in (*self._draining, self._zygote):
             if zygote is not None:
                 zygote.end()

@@ -70,9 +70,11 @@ class Slot:
                 os.close(descriptor)
             self.descriptors = []
             await remove_group(self.group)
-            if self.zygote.alive:
-                with contextlib.suppress(SandboxUnavailable):
-                    await self.zygote.ask(Forget(slot=self.name))
+            for zygote in filter(None, (self.zygote, self.zygote.grown_from)):
+                if zygote.alive:
+                    with contextlib.suppress(SandboxUnavailable):
+                        await zygote.ask(Forget(slot=self.name))
+                        break
 
     @property
     def calls(self) -> int:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import workbench_guest
 from workbench.model.image import Image
-from workbench_guest.messages import HOME, INSIDE_UID, Bind, ZygotePlan
+from workbench_guest.messages import HOME, INSIDE_UID, PACKAGES, Bind, ZygotePlan
 
 GUEST_ROOT = "/opt/workbench"
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty")
@@ -19,6 +19,8 @@ _ETC = (
     "ld.so.conf.d", "localtime", "timezone", "mime.types", "terminfo", "bash.bashrc", "profile", "inputrc",
     "protocols", "services", "R", "perl", "java-17-openjdk", "locale.alias", "magic", "ImageMagick-6",
 )  # fmt: skip
+# Node looks for packages in this folder from wherever a program lies, for imports too, which know no NODE_PATH.
+_NODE_MODULES = (f"{PACKAGES}/node/node_modules", "/node_modules")
 _TEXTS = {
     "/etc/passwd": (
         f"root:x:0:0:root:/root:/usr/sbin/nologin\nuser:x:{INSIDE_UID}:{INSIDE_UID}:agent:{HOME}:/bin/bash\n"
@@ -33,10 +35,10 @@ _TEXTS = {
 }
 
 
-def zygote_plan(image: Image, *, staging: Path, files_root: Path) -> ZygotePlan:
+def zygote_plan(image: Image, *, staging: Path, files_root: Path, packages_root: Path) -> ZygotePlan:
     """The plan for one image on this host."""
     binds: list[Bind] = []
-    links: list[tuple[str, str]] = []
+    links: list[tuple[str, str]] = [_NODE_MODULES]
     for path in _SYSTEM:
         if os.path.islink(path):
             links.append((os.readlink(path), path))
@@ -63,4 +65,5 @@ def zygote_plan(image: Image, *, staging: Path, files_root: Path) -> ZygotePlan:
         guest_root=GUEST_ROOT,
         staging=str(staging),
         files_root=str(files_root),
+        packages_root=str(packages_root),
     )

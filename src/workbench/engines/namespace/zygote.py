@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
+import select
+import signal
 import subprocess
 import time
 from pathlib import Path
+from typing import Protocol
 
 import workbench_guest
 from workbench.engines.namespace.channel import ChannelClosed, HostChannel
 from workbench.engines.namespace.view import zygote_plan
 from workbench.errors import IsolationTooWeak, SandboxUnavailable
 from workbench.model.image import Image
-from workbench_guest.messages import Done, Failed, Message, ZygotePlan, ZygoteReady
+from workbench_guest.messages import Done, Failed, Grow, Message, ZygotePlan, ZygoteReady
 
 # Importing pandas and matplotlib on a cold disk or an emulated machine takes this long at the very worst.
 START_TIMEOUT_S = 180.0
@@ -21,12 +26,20 @@ _STOP_TIMEOUT_S = 5.0
 _BOOT = "import sys; sys.path.insert(0, sys.argv[1]); from workbench_guest.zygote import main; main()"
 
 
+class _Process(Protocol):
+    """What a zygote runs in: one that we executed, or a copy of that."""
+
+    pid: int
+
+    def poll(self) -> int | None: ...
+    def kill(self) -> None: ...
+    def wait(self, timeout: float | None = None) -> int: ...
+
+
 class Zygote:
     """Owned by the engine. `alive` turns false for good when the process is gone."""
 
-    def __init__(
-        self, image: Image, process: subprocess.Popen[bytes], channel: HostChannel, ready: ZygoteReady
-    ) -> None:
+    def __init__(self, image: Image, process: _Process, channel: HostChannel, ready: ZygoteReady) -> None:
         self.image = image
         self._process = process
         self._channel = channel
@@ -34,6 +47,8 @@ class Zygote:
         self.started = time.monotonic()
         self.clones = 0
         self.resident_bytes = ready.resident_bytes
+        self.grown_from: Zygote | None = None
+        """the one that this is a copy of; slots of both have their mounts in the same place"""
         self.alive = True
 
     @property
@@ -42,7 +57,9 @@ class Zygote:
         return self._process.pid
 
     @classmethod
-    async def start(cls, image: Image, *, staging: Path, files_root: Path, userns: int | None) -> Zygote:
+    async def start(
+        cls, image: Image, *, staging: Path, files_root: Path, packages_root: Path, userns: int | None
+    ) -> Zygote:
         """Start one and wait until it is warm.
 
         Raises:
@@ -57,12 +74,41 @@ class Zygote:
         finally:
             theirs.close()
         try:
-            answer = await _warm(channel, zygote_plan(image, staging=staging, files_root=files_root))
+            plan = zygote_plan(image, staging=staging, files_root=files_root, packages_root=packages_root)
+            answer = await _warm(channel, plan)
         except BaseException:
             _end(process)
             channel.close()
             raise
         return cls(image, process, channel, answer)
+
+    async def grow(self, modules: tuple[str, ...]) -> Zygote:
+        """A second one that has imported these as well: a copy, which shares all that this one has in memory, and
+        makes slots as this one does. It is as old as this one, as its clones have the same layout.
+
+        Raises:
+            SandboxUnavailable: it could not be; `context["step"]` says where.
+        """
+        channel, theirs = HostChannel.pair()
+        try:
+            with theirs:
+                done = await self.ask(Grow(modules=modules), (theirs.fileno(),))
+            assert done.pid is not None
+            process = _Copy(done.pid)
+        except BaseException:
+            channel.close()
+            raise
+        try:
+            answer = await _ready(channel, modules)
+        except BaseException as problem:
+            _end(process)
+            channel.close()
+            if isinstance(problem, IsolationTooWeak):
+                raise SandboxUnavailable(problem.message, problem.context) from problem
+            raise
+        grown = Zygote(self.image, process, channel, answer)
+        grown.started, grown.grown_from = self.started, self
+        return grown
 
     async def ask(self, request: Message, descriptors: tuple[int, ...] = ()) -> Done:
         """One request. A caller that is cancelled still waits for the answer, or the next one would be given it.
@@ -110,10 +156,52 @@ class Zygote:
         return self.alive
 
 
+class _Copy:
+    """A process that another started, and whose parent we are nevertheless."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self._pidfd = os.pidfd_open(pid)
+        self._code: int | None = None
+
+    def poll(self) -> int | None:
+        """Reaps it once it has ended."""
+        if self._code is None and select.select([self._pidfd], [], [], 0)[0]:
+            self._reap()
+        return self._code
+
+    def kill(self) -> None:
+        """At once; nothing happens when it has ended."""
+        if self._code is None:
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
+
+    def wait(self, timeout: float | None = None) -> int:
+        """As of one that we started."""
+        if self._code is None:
+            if not select.select([self._pidfd], [], [], timeout)[0]:
+                raise subprocess.TimeoutExpired(f"zygote {self.pid}", timeout or 0.0)
+            self._reap()
+        assert self._code is not None
+        return self._code
+
+    def _reap(self) -> None:
+        status = 0
+        with contextlib.suppress(ChildProcessError):
+            _, status = os.waitpid(self.pid, 0)
+        self._code = os.waitstatus_to_exitcode(status)
+        os.close(self._pidfd)
+
+
 async def _warm(channel: HostChannel, plan: ZygotePlan) -> ZygoteReady:
+    return await _ready(channel, plan.preload, plan)
+
+
+async def _ready(channel: HostChannel, imported: tuple[str, ...], plan: ZygotePlan | None = None) -> ZygoteReady:
     try:
         async with asyncio.timeout(START_TIMEOUT_S):
-            await channel.send(plan)
+            if plan is not None:
+                await channel.send(plan)
             answer, _ = await channel.receive()
     except (TimeoutError, ChannelClosed) as problem:
         raise _too_weak("start the zygote", str(problem) or "no answer in time") from problem
@@ -122,7 +210,7 @@ async def _warm(channel: HostChannel, plan: ZygotePlan) -> ZygoteReady:
         raise _too_weak(step, error)
     if answer.threads != 1:
         # A fork takes one thread along, and whatever lock another one held stays locked for ever.
-        names = ", ".join(plan.preload) or "nothing"
+        names = ", ".join(imported) or "nothing"
         raise _too_weak(
             "import the image's libraries",
             f"{answer.threads} threads run where there must be one; one of the image's preload starts them: {names}",
@@ -149,6 +237,8 @@ def _spawn(image: Image, control: int, userns: int | None) -> subprocess.Popen[b
 def _environment(image: Image) -> dict[str, str]:
     # One thread while importing: a fork takes only the calling thread along.
     single = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    # The allocator that pyarrow brings and does not use by default, and that pandas loads with it.
+    single["JE_ARROW_MALLOC_CONF"] = "background_thread:false"
     return {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": "/nonexistent", **single, **dict(image.env)}
 
 
@@ -159,6 +249,6 @@ def _too_weak(step: str, error: str) -> IsolationTooWeak:
     )
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _end(process: _Process) -> None:
     process.kill()
     process.wait(_STOP_TIMEOUT_S)

@@ -36,6 +36,7 @@ async def answer_client(desk: CallDesk, client: Hashable, request: wire.AnyCallR
                 failed=request.failed,
                 prompt_tokens=request.prompt_tokens,
                 completion_tokens=request.completion_tokens,
+                corrections=request.corrections,
             )
             desk.answer(client, CallId(request.call), answer)
             return host_wire.Done()

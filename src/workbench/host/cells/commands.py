@@ -20,7 +20,16 @@ from workbench.host.cells.mount_files import Mount
 from workbench.host.cells.results import command_result
 from workbench.host.cells.tracked import Shelf, State, Tracked
 from workbench.host.cells.words import Place, how_it_ended, sandbox_ended
-from workbench.model.execution import BackgroundProcess, Command, MemoryState, Outcome, Piece, PieceKind, Receipt
+from workbench.model.execution import (
+    BackgroundProcess,
+    Command,
+    CorrectionKind,
+    MemoryState,
+    Outcome,
+    Piece,
+    PieceKind,
+    Receipt,
+)
 from workbench.model.ids import CellId, KernelId, ProcessId, new_process_id
 from workbench.model.process import ProcessExit, ProcessSpec, Stream
 
@@ -172,17 +181,21 @@ class Commands:
         if end.lost or cost.gone:
             reason = how_it_ended(end if end.lost else sandbox_ended(cost.gone))
             receipt = replace(receipt, state=MemoryState.LOST, reason=reason)
+        asked = self._tally.take(tracked.id)
         receipt = replace(
             receipt,
             working_folder=command.cwd,
             peak_memory_bytes=cost.peak_memory_bytes,
             cpu_s=cost.cpu_s,
             wall_s=cost.wall_s,
-            helpers=self._tally.take(tracked.id),
+            helpers=asked.helpers,
+            corrections=asked.corrections.texts(CorrectionKind.CORRECTED),
+            installs=asked.corrections.texts(CorrectionKind.INSTALLED),
         )
         await tracked.output.keep_whole(self._mount)
         why = under_way.why_interrupted
-        tracked.end(command_result(command, outcome, end, receipt, tracked.output, self._place, cost, why))
+        told = (receipt, asked.corrections, tracked.output, self._place, cost, why)
+        tracked.end(command_result(command, outcome, end, *told))
 
     async def _until_it_ends(self, under_way: _UnderWay, limit_s: float) -> tuple[ProcessExit, bool]:
         end = await _exit_within(under_way.process, limit_s)

@@ -21,7 +21,7 @@ from workbench.errors import (
     SandboxUnavailable,
     WorkbenchError,
 )
-from workbench.host.calls.tally import CallTally
+from workbench.host.calls.tally import Asked, CallTally
 from workbench.host.cells.between import Between
 from workbench.host.cells.cell_run import CellRun, Ending
 from workbench.host.cells.interrupts import Interrupts
@@ -35,7 +35,7 @@ from workbench.host.cells.snapshots import Snapshot, SnapshotPolicy, Snapshots
 from workbench.host.cells.tracked import Shelf, State, Tracked
 from workbench.host.cells.visits import Visits
 from workbench.host.cells.words import RESTARTED, Place, how_it_ended, sandbox_ended
-from workbench.model.execution import Cell, Receipt, SnapshotState
+from workbench.model.execution import Cell, CorrectionKind, Receipt, SnapshotState
 from workbench.model.ids import CellId, new_cell_id
 from workbench.model.process import ProcessExit
 from workbench.wire import kernels as wire
@@ -203,9 +203,10 @@ class HostedKernel:
         elif cost.gone:
             # After its end, so the cell did what it did; the next memory's epoch is told by its own first receipt.
             change = Change(lost=joined(change.reason, how_it_ended(sandbox_ended(cost.gone))))
-        receipt = self._receipt(cell.id, memory, ending, change, cost, kept)
+        asked = _with_mended(self._tally.take(cell.id), ending)
+        receipt = self._receipt(asked, memory, ending, change, cost, kept)
         await tracked.output.keep_whole(self._mount)
-        told = (receipt, tracked.output, self._place, change.restored, cost)
+        told = (receipt, asked.corrections, tracked.output, self._place, change.restored, cost)
         tracked.end(cell_result(cell, ending, *told))
 
     async def _ready_with_snapshot(self) -> Memory:
@@ -248,7 +249,7 @@ class HostedKernel:
         return ending
 
     def _receipt(
-        self, cell: CellId, memory: Memory, ending: Ending, change: Change, cost: Cost, kept: SnapshotState
+        self, asked: Asked, memory: Memory, ending: Ending, change: Change, cost: Cost, kept: SnapshotState
     ) -> Receipt:
         if ending.lost and change.restored:
             memory.execution_count = change.restored.execution_count
@@ -275,7 +276,9 @@ class HostedKernel:
             peak_memory_bytes=cost.peak_memory_bytes,
             cpu_s=cost.cpu_s,
             wall_s=cost.wall_s,
-            helpers=self._tally.take(cell),
+            helpers=asked.helpers,
+            corrections=asked.corrections.texts(CorrectionKind.CORRECTED),
+            installs=asked.corrections.texts(CorrectionKind.INSTALLED),
         )
 
     def cancel(self, tracked: Tracked) -> None:
@@ -406,6 +409,14 @@ class HostedKernel:
         self._tasks.discard(task)
         if not task.cancelled():
             task.exception()  # told to whoever waits; nobody may
+
+
+def _with_mended(asked: Asked, ending: Ending) -> Asked:
+    """Behind what was installed for it, what the kernel did for it."""
+    if ending.finished is None:
+        return asked
+    told = ending.finished.mended.corrections
+    return replace(asked, corrections=asked.corrections.with_more(told.items, told.left_out))
 
 
 def _not_begun(ending: Ending) -> WorkbenchError:

@@ -200,7 +200,7 @@ class Memories:
             if piece.error is not None:
                 errors.append(plain_error(piece.error))
 
-        cell = Cell(id=new_cell_id(), code=self._wanted.start_up, store_history=False)
+        cell = Cell(id=new_cell_id(), code=self._wanted.start_up, store_history=False, corrected=False)
         self.start_up_run = CellRun(kernel, cell, keep, self._patience.ladder)
         try:
             ending = await self.start_up_run.run()

@@ -15,7 +15,7 @@ from workbench.host.cells.words import (
     then_gone,
     with_quota,
 )
-from workbench.model.execution import Cell, CellResult, Command, CommandResult, Outcome, Receipt
+from workbench.model.execution import Cell, CellResult, Command, CommandResult, Corrections, Outcome, Receipt
 from workbench.model.process import ProcessExit
 
 _INCOMPLETE = "The kernel did not say that its output is complete; what was printed last may be missing."
@@ -25,6 +25,7 @@ def cell_result(
     cell: Cell,
     ending: Ending,
     receipt: Receipt,
+    corrections: Corrections,
     output: Recorder,
     place: Place,
     restored: Restored | None,
@@ -55,6 +56,9 @@ def cell_result(
         displays_file_path=output.displays_file,
         displays_note=output.displays_note,
         limits=ending.exit.limits if ending.exit else (),
+        corrections=corrections.items,
+        corrections_left_out=corrections.left_out,
+        rules=ending.finished.mended.rules if ending.finished is not None else (),
         receipt=receipt,
     )
 
@@ -64,6 +68,7 @@ def command_result(
     outcome: Outcome,
     end: ProcessExit,
     receipt: Receipt,
+    corrections: Corrections,
     output: Recorder,
     place: Place,
     cost: Cost,
@@ -81,6 +86,8 @@ def command_result(
         stderr=output.text("stderr"),
         explanation=with_quota(words, None if end.lost else cost.over_quota),
         limits=end.limits,
+        corrections=corrections.items,
+        corrections_left_out=corrections.left_out,
         receipt=receipt,
     )
 

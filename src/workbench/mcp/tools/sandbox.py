@@ -27,7 +27,7 @@ from workbench.mcp.tools.sandbox_answers import (
 )
 from workbench.mcp.tools.shapes import STRING, told
 from workbench.mcp.wording import explained
-from workbench.model.execution import CellResult, CommandResult, Outcome, Text
+from workbench.model.execution import CellResult, CommandResult, Outcome, Text, with_corrections
 from workbench.model.truncation import Excerpt, excerpt
 
 # As callers of these tools know them.
@@ -77,7 +77,7 @@ async def _execute(call: Call[CodeArguments]) -> Answer:
     structured: dict[str, Any] = {
         "success": result.outcome is Outcome.OK,
         "stdout": cut(result.stdout, _MOST_STDOUT),
-        "stderr": cut(result.stderr, _MOST_STDERR),
+        "stderr": cut(with_corrections(result), _MOST_STDERR),
         "result": cut(result.results, _MOST_RESULT) or None,
         "error": _error(result, MOST_TIMEOUT_S if sent.timeout < MOST_TIMEOUT_S else 0),
         "display_outputs": sandbox_displays.shown(result.displays),
@@ -101,7 +101,7 @@ async def _execute_terminal(call: Call[TerminalArguments]) -> Answer:
     structured: dict[str, Any] = {
         "success": result.outcome is Outcome.OK,
         "stdout": cut(result.stdout, _MOST_STDOUT),
-        "stderr": cut(result.stderr, _MOST_STDERR),
+        "stderr": cut(with_corrections(result), _MOST_STDERR),
         "exit_code": result.exit_code,
     }
     if result.outcome is not Outcome.OK:

@@ -11,12 +11,12 @@ from pydantic import Field
 from workbench.core import requests
 from workbench.errors import Denied, InvalidRequest, WorkbenchError
 from workbench.mcp import guide
-from workbench.mcp.answers import Answer, Next
+from workbench.mcp.answers import Answer
 from workbench.mcp.choosing import choose
 from workbench.mcp.families import Family
 from workbench.mcp.tool import Arguments, Call, Tool
 from workbench.mcp.tools.sandbox_answers import SESSION_ID, answered, finished, refused
-from workbench.mcp.tools.sandbox_versions import is_met
+from workbench.mcp.tools.sandbox_versions import as_requirement, is_met
 from workbench.mcp.tools.shapes import STRING, told
 from workbench.mcp.visit import Visit
 from workbench.model.ids import SessionId, new_session_id
@@ -35,8 +35,8 @@ class CreateArguments(Arguments):
     dependencies: dict[str, str] = Field(
         default_factory=dict,
         max_length=100,
-        description='Packages it needs, by name, each with a version ("2.1.0", ">=2,<3") or "" for any. They must be '
-        "there already: nothing is installed.",
+        description='Packages it needs, by name, each with a version ("2.1.0", ">=2,<3") or "" for any. Those that are '
+        "missing are installed; what is refused is in `stderr`.",
         json_schema_extra={"default": {}},
     )
 
@@ -60,22 +60,20 @@ async def _create(call: Call[CreateArguments]) -> Answer:
     if visit.own_session is not None:
         return await _created(call, visit.own_session)
     session = new_session_id()
-    making = visit.around.keep(_make(visit, session, eager=not wanted.dependencies), "making a session")
+    making = visit.around.keep(_make(visit, session, tuple(wanted.dependencies)), "making a session")
     try:
         await asyncio.wait((making,))
         making.result()
-        answer = await _created(call, session)
+        return await _created(call, session)
     except BaseException:
         # Nobody was told of it.
         visit.around.keep(_drop(visit, session, making), "dropping a session")
         raise
-    if not answer.structured["success"]:
-        await finished(visit, _drop(visit, session, making), "dropping a session")
-    return answer
 
 
-async def _make(visit: Visit, session: SessionId, *, eager: bool) -> None:
-    await visit.bench.create_session(requests.CreateSession(session=session, user=visit.user, eager=eager))
+async def _make(visit: Visit, session: SessionId, packages: tuple[str, ...]) -> None:
+    wanted = requests.CreateSession(session=session, user=visit.user, packages=packages, eager=True)
+    await visit.bench.create_session(wanted)
     await visit.around.note("session.create", session, guide.CREATE_SESSION)
 
 
@@ -93,38 +91,37 @@ async def _end(visit: Visit, session: SessionId) -> None:
 async def _created(call: Call[CreateArguments], session: SessionId) -> Answer:
     wanted = call.arguments.dependencies
     found: dict[str, str] = {}
+    said: list[str] = []
     if wanted:
         found = await call.visit.bench.find_packages(requests.FindPackages(session=session, names=tuple(wanted)))
-    unmet = {name: version for name, version in wanted.items() if name not in found or not is_met(version, found[name])}
-    if unmet:
-        return _without(call, unmet, found)
+        missing = [name for name, version in wanted.items() if name not in found or not is_met(version, found[name])]
+        if missing:
+            said = await _installed(call, session, missing)
+            found = await call.visit.bench.find_packages(requests.FindPackages(session=session, names=tuple(wanted)))
     described = await call.visit.bench.describe_session(requests.DescribeSession(session=session))
-    return Answer(
-        structured={
-            "success": True,
-            "session_id": session,
-            "runtime": _PYTHON,
-            "status": described.state,
-            "dependencies": found,
-        }
-    )
+    structured = {
+        "success": True,
+        "session_id": session,
+        "runtime": _PYTHON,
+        "status": described.state,
+        "dependencies": {name: found[name] for name, version in wanted.items() if _is_there(name, version, found)},
+    }
+    return Answer(structured=structured | ({"stderr": "\n".join(said)} if said else {}))
 
 
-def _without(call: Call[CreateArguments], unmet: dict[str, str], found: dict[str, str]) -> Answer:
-    missing = [name for name in unmet if name not in found]
-    other = [f"{name} {version} (there is {found[name]})" for name, version in unmet.items() if name in found]
-    named = ", ".join([*missing, *other])
-    met = {name: version for name, version in call.arguments.dependencies.items() if name not in unmet}
-    return Answer(
-        structured={
-            "success": False,
-            "error": f"this server cannot install packages, and does not have: {named}. No session was made",
-            "dependencies": found,
-            "hint": "`dependencies` are those that are there. Do without the others, or take that version.",
-        },
-        next=Next(tool=call.tool.name, arguments={"language": _PYTHON, "dependencies": met}),
-        never_began=True,
-    )
+def _is_there(name: str, version: str, found: dict[str, str]) -> bool:
+    return name in found and is_met(version, found[name])
+
+
+async def _installed(call: Call[CreateArguments], session: SessionId, missing: list[str]) -> list[str]:
+    """What was installed and what was refused, a line each."""
+    wanted = call.arguments.dependencies
+    requirements = tuple(as_requirement(name, wanted[name]) for name in missing)
+    told = await call.visit.bench.install_packages(requests.InstallPackages(session=session, requirements=requirements))
+    return [
+        one.refused or (one.correction.text if one.correction is not None else f"{name} is there already")
+        for name, one in zip(requirements, told, strict=True)
+    ]
 
 
 async def _stop(call: Call[StopArguments]) -> Answer:
@@ -148,9 +145,9 @@ CREATE = Tool(
         "Call it once per task, and go on with the same session: variables, imports and files stay from call to call. "
         "Not before each call.\n"
         "- Home is /home/user. What is under /mnt/files outlives the sandbox until stop_session.\n"
-        "- The usual data libraries are there; `dependencies` asks for certain ones and answers with their versions.\n"
-        "- `success` false: nothing was made. `error` says what this server does not have, `next` is a call that "
-        "works."
+        "- The usual data libraries are there, and others are installed when code imports them; `dependencies` has "
+        "some installed at once, and answers with versions. What was refused is in `stderr`.\n"
+        "- `success` false: nothing was made; `next` is a call that works."
     ),
     arguments=CreateArguments,
     output_schema=answered(

@@ -31,6 +31,14 @@ def is_met(wanted: str, found: str) -> bool:
     return all(met)
 
 
+def as_requirement(name: str, wanted: str) -> str:
+    """As installers of Python packages have it; `wanted` can be understood."""
+    if wanted.strip() in _ANY:
+        return name
+    parts = [part.strip() for part in wanted.split(",")]
+    return name + ",".join(part if part[0] in "=<>!~" else f"=={part.removeprefix('v')}" for part in parts)
+
+
 def _meets(part: str, found: str, wanted: str) -> bool:
     parsed = _PART.fullmatch(part)
     if parsed is None:

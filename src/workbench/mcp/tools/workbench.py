@@ -20,7 +20,7 @@ from workbench.mcp.tool import Arguments, Call, Tool, unused_words
 from workbench.mcp.tools.shapes import STRING, WHOLE, YES_OR_NO, closed, told
 from workbench.mcp.visit import Visit
 from workbench.mcp.wording import explained, for_agents, goes_on, may_have_begun
-from workbench.model.execution import CellResult, CommandResult, Display, Outcome, Text
+from workbench.model.execution import CellResult, CommandResult, Display, Outcome, Text, with_corrections
 from workbench.model.records import CellRecord, Progress
 from workbench.model.truncation import INLINE_CHARACTERS, excerpt
 
@@ -131,7 +131,11 @@ async def _run_code(call: Call[WorkbenchArguments]) -> Answer:
     record, is_new = await with_session(call.visit, chosen, work)
     assert isinstance(record.result, CellResult)
     result, is_deleted = await with_its_session(call.visit, chosen.id, record.result)
-    data: dict[str, Any] = {"results": _results(result), "stdout": result.stdout.text, "stderr": result.stderr.text}
+    data: dict[str, Any] = {
+        "results": _results(result),
+        "stdout": result.stdout.text,
+        "stderr": with_corrections(result).text,
+    }
     data["error"] = _error(result)
     for name, text in (("results", result.results), ("stdout", result.stdout), ("stderr", result.stderr)):
         data |= _whole_in(name, text)
@@ -152,8 +156,8 @@ async def _run_command(call: Call[BashArguments]) -> Answer:
     data: dict[str, Any] = {
         "stdout": result.stdout.text,
         "stdoutLines": result.stdout.lines,
-        "stderr": result.stderr.text,
-        "stderrLines": result.stderr.lines,
+        "stderr": (stderr := with_corrections(result)).text,
+        "stderrLines": stderr.lines,
         **_whole_in("stdout", result.stdout),
         **_whole_in("stderr", result.stderr),
     }

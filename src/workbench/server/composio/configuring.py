@@ -125,7 +125,8 @@ def _connections(now: ManageConnections, sent: wire.ManagingConnections | None) 
 
 def _sandbox(now: SandboxSwitches, sent: wire.Sandbox | None) -> SandboxSwitches:
     if sent is None:
-        return SandboxSwitches()
+        # What this API has no word for is not taken back by it.
+        return SandboxSwitches(packages=now.packages, corrections=now.corrections)
     said = sent.model_fields_set
     if "enable" in said:
         now = replace(now, enable=_or_usual(sent.enable, usual=True))
