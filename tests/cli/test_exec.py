@@ -9,15 +9,17 @@ import re
 import signal
 import subprocess
 import sys
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
-from tests.host.conftest import settings
+from tests.cli.one_host import settings, shared_settings
 from tests.host.support import eventually, output_of, workbench
 
 from workbench.settings import Settings
 
 pytestmark = pytest.mark.isolation
-__all__ = ["settings"]
+__all__ = ["settings", "shared_settings"]
 
 
 def run(settings: Settings, *arguments: str) -> tuple[int, str, str]:
@@ -57,6 +59,27 @@ def test_the_last_value_is_printed_as_in_a_notebook(settings: Settings) -> None:
     code, out, err = run(settings, "import matplotlib.pyplot as plt; plt.plot([1, 2]); None")
     assert (code, out) == (0, "")
     assert re.fullmatch(r"\[workbench\] image/png, \d+x\d+, \d+ KB; --json has it\n", err)
+
+
+def test_a_program_that_draws_has_the_fonts_of_the_image_and_nothing_to_say(settings: Settings) -> None:
+    code, out, err = run(settings, "!python -c 'import matplotlib.pyplot' && ls -l ~/.config/matplotlib")
+    assert (code, err) == (0, "")
+    assert re.search(r"fontlist-\S+ -> /\S+/matplotlib/fontlist-", out)
+    assert "not a writable directory" not in out
+
+
+def test_libraries_are_not_imported_beforehand_where_a_setting_says_so(settings: Settings) -> None:
+    assert not settings.preload
+    assert run(settings, "import sys; 'pandas' in sys.modules") == (0, "False\n", "")
+
+
+@pytest.mark.long
+def test_libraries_are_imported_beforehand(settings: Settings, short_dir: Path) -> None:
+    mine = replace(settings, data_dir=short_dir / "data", preload=True)
+    try:
+        assert run(mine, "import sys; 'pandas' in sys.modules") == (0, "True\n", "")
+    finally:
+        assert output_of(workbench(mine, "host", "stop"))[0] == 0
 
 
 def test_json_is_one_object_with_the_whole_result(settings: Settings) -> None:
@@ -210,7 +233,8 @@ def test_a_second_interrupt_stops_the_waiting_and_the_cell_goes_on(settings: Set
     assert [one["running"] for one in queue(settings)] == [True]
 
 
-def test_a_misspelt_setting_is_refused_before_anything_starts(settings: Settings) -> None:
+def test_a_misspelt_setting_is_refused_before_anything_starts(settings: Settings, short_dir: Path) -> None:
+    settings = replace(settings, data_dir=short_dir / "data")
     done = subprocess.run(
         [sys.executable, "-m", "workbench", "exec", "1"],
         env={**os.environ, **settings.to_env(), "WORKBENCH_POOLSIZE": "1"},

@@ -15,13 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.host.conftest import settings
+from tests.cli.one_host import settings, shared_settings
 from tests.host.support import eventually, output_of, workbench
 
 from workbench.settings import Settings
 
-pytestmark = pytest.mark.isolation
-__all__ = ["settings"]
+__all__ = ["settings", "shared_settings"]
 
 # Clients close standard input, wait for two seconds, ask by a signal, wait for two more, and kill.
 END_S = 4.0
@@ -266,7 +265,7 @@ def _let_a_week_pass(settings: Settings, name: str) -> None:
 def test_without_an_image_the_way_out_is_on_standard_error_and_in_the_answer(
     settings: Settings, short_dir: Path
 ) -> None:
-    bare = replace(settings, images_dir=short_dir / "images")
+    bare = replace(settings, data_dir=short_dir / "data", images_dir=short_dir / "images")
     with talking(bare) as talk:
         talk.hello()
         answer = talk.call("COMPOSIO_REMOTE_WORKBENCH", code_to_execute="1")

@@ -7,12 +7,12 @@ import signal
 from pathlib import Path
 from typing import Any
 
-from tests.host.conftest import settings
+from tests.cli.one_host import settings, shared_settings
 from tests.host.support import eventually, output_of, workbench
 
 from workbench.settings import Settings
 
-__all__ = ["settings"]
+__all__ = ["settings", "shared_settings"]
 
 
 def run(settings: Settings, *arguments: str) -> tuple[int, str, str]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tests.host.conftest import settings
+from tests.cli.one_host import settings, shared_settings
 from tests.host.support import output_of, workbench
 
 from workbench.settings import Settings
 
-__all__ = ["settings"]
+__all__ = ["settings", "shared_settings"]
 
 
 def run(settings: Settings, *arguments: str) -> tuple[int, str, str]:

@@ -7,6 +7,7 @@ and one whose links lead to an address that looks public, for those that refuse 
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import shutil
 import subprocess
@@ -187,20 +188,31 @@ def _home() -> Iterator[Path]:
 
 def _furnish(home: Path, line: str) -> None:
     """With packages by the names by which users import them: the SDK, and ours in the place of one of its own."""
-    ours = f"@composio/experimental@file:{ROOT / 'npm/workbench'}"
-    quietly = ("--offline", "--ignore-scripts", "--no-save", "--no-package-lock", "--no-audit", "--no-fund")
-    subprocess.run(
-        ["npm", "install", "--install-links", "--loglevel=error", *quietly, ours],
-        cwd=home,
-        stdout=subprocess.DEVNULL,
-        timeout=SCRIPT_S,
-        check=True,
-    )
     packages = home / "node_modules"
+    for name, content in _ours().items():
+        (packages / name).parent.mkdir(parents=True, exist_ok=True)
+        (packages / name).write_bytes(content)
     (packages / "@composio/core").symlink_to(_CORES[line])
     (packages / "zod").symlink_to(NODE_MODULES / "zod")
     for module in _TYPESCRIPT.glob("*.mjs"):
         shutil.copy(module, home)
+
+
+@functools.cache
+def _ours() -> dict[str, bytes]:
+    """What npm makes of our package where it is installed, which is the same in every folder."""
+    ours = f"@composio/experimental@file:{ROOT / 'npm/workbench'}"
+    quietly = ("--offline", "--ignore-scripts", "--no-save", "--no-package-lock", "--no-audit", "--no-fund")
+    with _home() as folder:
+        subprocess.run(
+            ["npm", "install", "--install-links", "--loglevel=error", *quietly, ours],
+            cwd=folder,
+            stdout=subprocess.DEVNULL,
+            timeout=SCRIPT_S,
+            check=True,
+        )
+        packages = folder / "node_modules"
+        return {str(path.relative_to(packages)): path.read_bytes() for path in packages.rglob("*") if path.is_file()}
 
 
 @contextlib.contextmanager

@@ -16,12 +16,14 @@ from workbench.cli.main import cli
 from workbench.cli.mcp_clients import CLIENTS
 from workbench.errors import leaves
 from workbench.mcp.tools import ALL_TOOLS, ROUTER_TOOLS
+from workbench.model.packages import PackageRule
 from workbench.model.tier import TIERS
 from workbench.server.app import make_app
 from workbench.server.service import ServerOptions
 from workbench.settings import PREFIX, Settings
 from workbench.wire.problems import STATUS
 from workbench_guest import helpers
+from workbench_guest.corrections.rules import RULES, SWITCHES
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -45,6 +47,11 @@ def test_every_error_code_has_its_row_with_its_status_and_whether_it_may_be_trie
     assert {(code, int(status), retry == "yes") for code, status, retry in rows} == {
         (leaf.code, STATUS[leaf], leaf.retryable) for leaf in leaves()
     }
+
+
+def test_every_rule_of_packages_has_its_heading() -> None:
+    told = re.findall(r"^### (\S+)$", text("docs/reference/packages.md"), re.MULTILINE)
+    assert sorted(told) == sorted(PackageRule)
 
 
 def test_every_command_has_its_heading() -> None:
@@ -135,3 +142,12 @@ def test_every_link_of_a_page_leads_somewhere() -> None:
         if "://" not in target and not (ROOT / page).parent.joinpath(target).exists()
     ]
     assert not wrong
+
+
+def test_every_rule_of_the_corrections_has_its_heading_its_switch_an_example_and_when_it_does_not_act() -> None:
+    page = text("docs/reference/corrections.md")
+    found = re.findall(
+        r"^### ([a-z-]+)\n\n.+ Switch: `(\w+)`\.\n\n- Example: .+\.\n- It does not act: .+\.$", page, re.MULTILINE
+    )
+    assert found == [(rule.id, rule.switch) for rule in RULES]
+    assert set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)) == set(SWITCHES)

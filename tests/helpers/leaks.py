@@ -6,6 +6,7 @@ import base64
 import os
 import re
 import stat
+import struct
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,9 @@ from pathlib import Path
 # Forks share most of their memory: a block that was searched is not searched again.
 _BLOCK = 64 * 1024
 _CHUNK = 128 * _BLOCK
+_PAGE = os.sysconf("SC_PAGESIZE")
+# In an entry of a process's table of pages: in memory, or swapped.
+_IS_THERE = 0b11 << 62
 # More than this nobody expects here; a search that would need more has gone astray.
 _MOST_BYTES = 16 * 2**30
 _MAPPING = re.compile(rb"([0-9a-f]+)-([0-9a-f]+) (\S{4}) \S+ \S+ \S+ *(.*)")
@@ -70,17 +74,19 @@ class Search:
         try:
             with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
                 maps = Path(f"/proc/{pid}/maps").read_bytes()
-                for start, end in _own_ranges(maps):
-                    self._pieces(f"memory of {what}", _read_memory(memory.fileno(), start, end))
+                with open(f"/proc/{pid}/pagemap", "rb", buffering=0) as pages:
+                    for start, end in _own_ranges(maps, pages.fileno()):
+                        self._pieces(f"memory of {what}", _read_memory(memory.fileno(), start, end))
         except (ProcessLookupError, FileNotFoundError):
             return
         except PermissionError:
             self.unread.append(f"memory of {what}")
 
     def folder(self, path: Path, what: str, leave_out: Iterable[Path] = ()) -> None:
-        """Every regular file below it, and every name."""
+        """Every regular file below it, and every name; nothing of the files and folders that are left out."""
         left_out = set(leave_out)
-        for folder, _, names in os.walk(path):
+        for folder, inner, names in os.walk(path):
+            inner[:] = [name for name in inner if Path(folder, name) not in left_out]
             for name in names:
                 file = Path(folder, name)
                 self.text(f"names in {what}", os.fsencode(name))
@@ -92,8 +98,9 @@ class Search:
         """What lies in a sandbox where its processes can write."""
         if not os.access(f"/proc/{pid}/root/tmp", os.R_OK):
             self.unread.append(f"files of {what}")
+        closed = _read_only(pid)
         for place in _WRITABLE:
-            self.folder(Path(f"/proc/{pid}/root/{place}"), f"/{place} of {what}")
+            self.folder(Path(f"/proc/{pid}/root/{place}"), f"/{place} of {what}", closed)
 
     def _file(self, file: Path, where: str) -> None:
         try:
@@ -126,7 +133,19 @@ class Search:
         self.found |= {(name, where) for name in names or {"a part of one"}}
 
 
-def _own_ranges(maps: bytes) -> Iterator[tuple[int, int]]:
+def _read_only(pid: int) -> list[Path]:
+    """What is mounted for it and can be written nowhere, as the files of the interpreter are."""
+    try:
+        mounts = [line.split() for line in Path(f"/proc/{pid}/mountinfo").read_bytes().splitlines()]
+    except OSError:
+        return []
+    # The last one at a place is the one that is seen; octal numbers stand for spaces, and such a place is searched.
+    seen = {Path(os.fsdecode(words[4])): b"ro" in words[5].split(b",") for words in mounts}
+    open_places = {above for place, is_closed in seen.items() if not is_closed for above in (place, *place.parents)}
+    return [Path(f"/proc/{pid}/root", *place.parts[1:]) for place in seen if place not in open_places]
+
+
+def _own_ranges(maps: bytes, pages: int) -> Iterator[tuple[int, int]]:
     """What it can have written to: not code, and no file that it only reads."""
     for line in maps.splitlines():
         parsed = _MAPPING.match(line)
@@ -134,7 +153,31 @@ def _own_ranges(maps: bytes) -> Iterator[tuple[int, int]]:
         start, end, rights, name = int(parsed[1], 16), int(parsed[2], 16), parsed[3], parsed[4]
         if rights[:1] != b"r" or (name.startswith(b"/") and rights[1:2] != b"w") or name in (b"[vvar]", b"[vsyscall]"):
             continue
-        yield start, end
+        # What is shared may have been written by another process, and is not in this one's table then.
+        yield from [(start, end)] if rights[3:4] == b"s" else _written(pages, start, end)
+
+
+def _written(pages: int, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """The parts of it that are in memory or swapped: allocators reserve gigabytes and use little of them."""
+    begin = None
+    for at in range(start, end, _CHUNK):
+        count = min(_CHUNK, end - at) // _PAGE
+        entries = os.pread(pages, count * 8, at // _PAGE * 8)
+        if not any(entries):
+            if begin is not None:
+                yield begin, at
+            begin = None
+            continue
+        assert len(entries) == count * 8
+        for number, (entry,) in enumerate(struct.iter_unpack("=Q", entries)):
+            here = at + number * _PAGE
+            if entry & _IS_THERE and begin is None:
+                begin = here
+            elif not entry & _IS_THERE and begin is not None:
+                yield begin, here
+                begin = None
+    if begin is not None:
+        yield begin, end
 
 
 def _read_memory(memory: int, start: int, end: int) -> Iterator[bytes]:

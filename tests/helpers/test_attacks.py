@@ -15,7 +15,7 @@ from tests.services.running import Running
 
 from workbench import Session, Workbench
 
-pytestmark = [pytest.mark.isolation, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.timeout(240)
 
 MIB = 2**20
 # Beyond what one sandbox may have on its way at once, twice: as it came, and as it goes on.

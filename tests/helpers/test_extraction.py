@@ -11,8 +11,6 @@ from workbench.errors import InvalidRequest, NotFound, SandboxUnavailable
 from workbench.host_client.find import connect_or_start
 from workbench.wire import host as wire
 
-pytestmark = pytest.mark.isolation
-
 _SCAN = """\
 from PIL import Image, ImageDraw, ImageFont
 import matplotlib

@@ -33,8 +33,6 @@ from workbench.settings import Settings
 from workbench.wire import host as wire
 from workbench.wire import kernels
 
-pytestmark = pytest.mark.isolation
-
 MADE = """\
 import asyncio, concurrent.futures, logging, multiprocessing, os, sys, threading
 import numpy as np, matplotlib.pyplot as plt

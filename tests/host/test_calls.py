@@ -23,8 +23,6 @@ from workbench.wire import calls as wire
 from workbench.wire import host as host_wire
 from workbench.wire import kernels
 
-pytestmark = pytest.mark.isolation
-
 # What a helper does, by hand: one connection, one call.
 ASK = """\
 import json, os, socket, struct, threading

@@ -21,8 +21,6 @@ from workbench.settings import Settings
 from workbench.wire import host as wire
 from workbench.wire import kernels
 
-pytestmark = pytest.mark.isolation
-
 _ASKS_AND_DIES = """
 import asyncio, os, sys
 from workbench.host_client.find import connect
@@ -161,7 +159,7 @@ async def test_a_new_tier_reaches_the_pools_of_a_living_kernel(shared_host: Host
     sandbox = await make_kernel(shared_host)
     await shared_host.ask(wire.ChangeTier(sandbox=sandbox, tier="medium"), wire.SandboxReport)
     threads = "{pool['num_threads'] for pool in threadpoolctl.threadpool_info()}"
-    code = f"import os, threadpoolctl\n{threads}, os.environ['OMP_NUM_THREADS']"
+    code = f"import os, numpy, threadpoolctl\n{threads}, os.environ['OMP_NUM_THREADS']"
     wanted = min(2, len(os.sched_getaffinity(0)))
     result = await run(shared_host, sandbox, code)
     assert result.results.text == f"({{{wanted}}}, '{wanted}')"

@@ -10,8 +10,6 @@ from workbench.host_client.connection import HostConnection
 from workbench.model.execution import MemoryState, Outcome
 from workbench.wire import kernels
 
-pytestmark = pytest.mark.isolation
-
 MADE = """
 import os, numpy as np, pandas as pd
 os.makedirs("sub")

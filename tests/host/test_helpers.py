@@ -21,8 +21,6 @@ from workbench.settings import Settings
 from workbench.wire import kernels
 from workbench_guest import helpers
 
-pytestmark = pytest.mark.isolation
-
 NAMES = tuple(helpers.__all__)
 OFF = {helpers.TOOL_EXECUTION_VARIABLE: "false"}
 # In which every one of them has to be a function with something to read about it.

@@ -82,7 +82,8 @@ async def test_leaving_ends_the_cell_and_not_the_session(shared_host: HostConnec
     sandbox = await make_kernel(shared_host)
     result = await run(shared_host, sandbox, f"kept = 1\n{leaving}\nnever = 1")
     assert result.outcome is Outcome.OK
-    assert "the session and its variables live on" in result.stderr.text
+    assert "the session and its variables live on" in result.corrections[0].text
+    assert result.receipt.corrections == (result.corrections[0].text,)
     again = await run(shared_host, sandbox, "kept, 'never' in globals()")
     assert (again.results.text, again.receipt.state) == ("(1, False)", MemoryState.INTACT)
 

@@ -28,8 +28,6 @@ from workbench.settings import Settings
 from workbench.wire import host as wire
 from workbench.wire.values import Value
 
-pytestmark = pytest.mark.isolation
-
 
 async def wait(host: HostConnection, sandbox: str, process: str, wait_s: float = 60.0) -> wire.ProcessReport:
     return await host.ask(wire.WaitProcess(sandbox=sandbox, process=process, wait_s=wait_s), wire.ProcessReport)

@@ -26,7 +26,7 @@ from workbench.model.execution import CellResult, MemoryState, Outcome
 from workbench.wire import host as wire
 from workbench.wire import kernels
 
-pytestmark = pytest.mark.isolation
+pytestmark = pytest.mark.as_shipped
 
 # Everything that pickling would lose or change, and what a fork has only one of with its original.
 REMEMBER = """\

@@ -18,7 +18,6 @@ from workbench.model.ids import new_sandbox_id
 from workbench.settings import Settings
 from workbench.wire import host as wire
 
-pytestmark = pytest.mark.isolation
 _LANES = 8
 
 

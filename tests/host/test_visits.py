@@ -28,7 +28,6 @@ from workbench.settings import Settings
 from workbench.wire import host as wire
 from workbench.wire import kernels
 
-pytestmark = pytest.mark.isolation
 KERNEL = "main"
 RECENT_S = 0.3
 
@@ -67,7 +66,12 @@ async def service(short_dir: Path) -> AsyncIterator[HostService]:
     run.path.mkdir(mode=0o700)
     image = find_image(settings.images_dir, load_recipe("python"))
     options = EngineOptions(
-        image=image, run_dir=run.path, files_root=data.files, group_name=run.group_name, pool_size=1
+        image=image,
+        run_dir=run.path,
+        files_root=data.files,
+        packages_root=data.packages,
+        group_name=run.group_name,
+        pool_size=1,
     )
     engine = make_engine(settings.engine, options)
     try:

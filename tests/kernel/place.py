@@ -18,6 +18,7 @@ from workbench.kernels.launcher import JupyterLauncher
 from workbench.model.execution import Cell, Piece, PieceKind
 from workbench.model.ids import KernelId, new_cell_id, new_sandbox_id
 from workbench.model.tier import STANDARD
+from workbench_guest.messages import CALLS_VARIABLE
 
 PATIENCE_S = 60.0
 T = TypeVar("T")
@@ -72,7 +73,9 @@ class Place:
         identity = new_sandbox_id()
         files = self._options.files_root / identity
         files.mkdir(parents=True)
-        spec = SandboxSpec(id=identity, tier=STANDARD, files=files, first_entry="kernel")
+        # No host here accepts calls: who asks for a package is refused at once, and does not wait for an answer.
+        env = {CALLS_VARIABLE: "@nobody-answers-here"}
+        spec = SandboxSpec(id=identity, tier=STANDARD, files=files, env=env, first_entry="kernel")
         sandbox = await self._engine.create(spec)
         try:
             kernel = await self._launcher.start(sandbox, _start(1))

@@ -29,8 +29,6 @@ from workbench import (
 from workbench.errors import Conflict, InvalidRequest, NotFound
 from workbench.local_sandbox import HELPER_FILE, helper_source
 
-pytestmark = pytest.mark.isolation
-
 
 def paper(path: Path, words: str) -> None:
     page = canvas.Canvas(str(path))

@@ -10,8 +10,6 @@ from tests.product_documents.conftest import Program
 
 from workbench import ComposioSession
 
-pytestmark = pytest.mark.isolation
-
 # As printed, to the letter; nothing here is to be made to fit.
 SNIPPET = """\
 session = composio.create("user_123")

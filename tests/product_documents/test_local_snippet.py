@@ -15,8 +15,6 @@ from tests.restart.server import Server
 from workbench import Composio, ComposioSession, create_local_workbench_session
 from workbench.errors import Conflict
 
-pytestmark = pytest.mark.isolation
-
 # As printed, to the letter; nothing here is to be made to fit.
 SNIPPET = """\
 from composio_helper import run_composio_tool, invoke_llm, web_search

@@ -10,8 +10,6 @@ from workbench import ComposioSession
 from workbench.client.composio.values import ExecuteResponse
 from workbench.errors import InvalidRequest
 
-pytestmark = pytest.mark.isolation
-
 SLUG = "COMPOSIO_REMOTE_WORKBENCH"
 # Name, and whether it must be given.
 INPUTS = {

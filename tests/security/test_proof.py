@@ -147,7 +147,9 @@ async def test_a_program_inside_has_three_descriptors_and_the_variables_it_was_g
         await engine.aclose()
     # The fourth is the one that `ls` itself opened to list them.
     assert said[:4] == ["0", "1", "2", "3"]
-    assert not [name for name in said[4:] if name.isdigit() or "WORKBENCH" in name or "PYTEST" in name]
+    # By the second, what asks for packages finds the image's Python.
+    strange = [name for name in said[4:] if name.isdigit() or "WORKBENCH" in name or "PYTEST" in name]
+    assert strange == ["WORKBENCH_PYTHON"]
 
 
 def _judged(result: Result, *, name: str = "x", judge: Judge = Judge.REFUSED, control: str | None = "plain: yes",

@@ -80,7 +80,6 @@ def eventually_answers(calling: Calling, slug: str, **arguments: Any) -> dict[st
     return told
 
 
-@pytest.mark.isolation
 def test_a_program_that_was_added_by_a_command_is_there_for_sdks_and_for_code_inside_without_a_restart(
     server: Running, calling: Calling
 ) -> None:

@@ -20,7 +20,7 @@ from workbench.settings import Settings
 
 _REPOSITORY = GUEST.parents[2]
 # About a minute each on two quiet cores; an emulated machine suffers first when they are not quiet.
-_MACHINE_TIMEOUT_S = 600.0
+_MACHINE_TIMEOUT_S = 840.0
 EXPECTED = [
     "keeper_is_cgroup_v2",
     "host_is_in_its_leaf",
@@ -60,11 +60,11 @@ def images() -> str:
 
 @pytest.mark.long
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("who", ["root", "user", "systemd"])
+@pytest.mark.parametrize("who", ["root", "systemd"])
 def test_a_delegated_group_holds_a_sandbox_to_its_tier_and_is_left_as_it_was(
     parts: Parts, images: str, who: str, record_property: Callable[[str, object], None]
 ) -> None:
-    """As root; as a user whose group was delegated by hand; as a user who asked the real systemd for one."""
+    """As root, and as a user who asked the real systemd for a group."""
     command = [str(GUEST / "run-checks"), who, sys.executable, str(_REPOSITORY), images]
     run = run_in_machine(parts, command, timeout_s=_MACHINE_TIMEOUT_S, systemd=who == "systemd")
     told = [json.loads(line) for line in run.output.splitlines() if line.startswith('{"check"')]

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 
+from workbench.contracts.clock import Clock
 from workbench.contracts.engine import Usage
 from workbench.contracts.fetching import Fetched
 from workbench.contracts.host import (
@@ -30,6 +31,7 @@ from workbench.contracts.host import (
 )
 from workbench.contracts.kernel import AttachPoint
 from workbench.core.caretaker import CarePolicy, Caretaker
+from workbench.core.installs import Installs
 from workbench.core.links import LinkSigner
 from workbench.core.workbench import Workbench
 from workbench.errors import Conflict, HostUnavailable, NotFound
@@ -48,12 +50,18 @@ from workbench.model.execution import (
     Variable,
 )
 from workbench.model.ids import DEFAULT_PROJECT, CellId, KernelId, MountId, ProjectId, SandboxId
+from workbench.model.packages import PackagePolicy
 from workbench.model.session import MAIN_KERNEL
 from workbench.model.tier import Tier
 from workbench.storage.memory import MemoryRecords, MemorySessionStore
 from workbench.storage.memory_cells import MemoryCellStore
 
 HOST_ENDED = "the workbench host that it lived in has ended"
+
+
+def no_installs(clock: Clock) -> Installs:
+    """For a workbench that has no installer."""
+    return Installs(policy=PackagePolicy.OFF, lists={}, installers={}, clock=clock)
 
 
 @dataclass
@@ -546,6 +554,7 @@ class World:
             fetching=NoFetching(),
             signer=LinkSigner(lambda: b"a secret"),
             clock=self.clock,
+            installs=no_installs(self.clock),
             project=project,
         )
 

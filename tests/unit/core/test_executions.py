@@ -50,6 +50,19 @@ async def test_the_first_cell_makes_sandbox_and_kernel_and_the_second_costs_one_
     assert world.host.asked == ["run", "accepted"]
 
 
+@pytest.mark.parametrize(("code", "warm"), [("import torch", "torch"), ("import pandas", "")])
+async def test_a_sandbox_is_made_for_what_its_first_cell_imports(world: World, code: str, warm: str) -> None:
+    await world.bench().run_cell(RunCell(session=ONE, code=code))
+    assert [order.warm for order in world.host.made] == [warm]
+
+
+async def test_start_up_code_asks_as_well_also_for_a_command(world: World) -> None:
+    two = SessionId("two")
+    await world.bench().create_session(CreateSession(session=two, start_up="from torch import nn"))
+    await world.bench().run_command(RunCommand(session=two, command="true"))
+    assert [order.warm for order in world.host.made] == ["torch"]
+
+
 async def test_processes_that_come_at_once_share_one_sandbox_and_one_memory(world: World) -> None:
     await asyncio.gather(*(world.bench().run_cell(RunCell(session=ONE, code=f"n{n}=1")) for n in range(8)))
     assert (len(world.host.made), len(world.host.started)) == (1, 1)

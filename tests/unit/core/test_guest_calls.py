@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.core.standins import FakeClock, FakeHost, NoFetching, WorldRecords
+from tests.unit.core.standins import FakeClock, FakeHost, NoFetching, WorldRecords, no_installs
 
 from workbench.contracts.services import Completion, Found, Question
 from workbench.core import requests
@@ -90,6 +90,7 @@ class World:
                 router=router,
                 mounts_of=lambda project: self.bench(project).mounts,
                 address=address,
+                installs=no_installs(self.clock),
             ),
             limiter=limiter,
             tell=self.done.append,
@@ -103,6 +104,7 @@ class World:
             fetching=NoFetching(),
             signer=LinkSigner(lambda: b"a secret"),
             clock=self.clock,
+            installs=no_installs(self.clock),
             project=project,
         )
 

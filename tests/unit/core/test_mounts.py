@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.unit.core.standins import FakeClock, FakeHost, NoFetching, WorldRecords
+from tests.unit.core.standins import FakeClock, FakeHost, NoFetching, WorldRecords, no_installs
 
 from workbench.core import mount_requests as m
 from workbench.core import requests
@@ -40,6 +40,7 @@ class World:
             fetching=NoFetching(),
             signer=LinkSigner(lambda: b"a secret"),
             clock=self.clock,
+            installs=no_installs(self.clock),
             project=project,
         )
 

@@ -15,6 +15,7 @@ OPTIONS = EngineOptions(
     image=Image(name="i", digest="d", python="/no/python", roots=(), preload=()),
     run_dir=Path("/no/run"),
     files_root=Path("/no/files"),
+    packages_root=Path("/no/packages"),
     group_name="g",
     pool_size=0,
 )

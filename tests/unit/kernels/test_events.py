@@ -5,10 +5,10 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from workbench.contracts.kernel import Names
+from workbench.contracts.kernel import Mended, Names
 from workbench.kernels import events
 from workbench.kernels.last_words import crash_report
-from workbench.model.execution import PieceKind
+from workbench.model.execution import CorrectionKind, PieceKind, RuleCount
 
 
 def test_streams_keep_their_names() -> None:
@@ -56,14 +56,45 @@ def test_what_is_nested_without_end_is_left_out() -> None:
 
 
 def test_a_receipt_that_claims_too_much_is_cut() -> None:
-    names, folder = events.receipt(
+    names, folder, _ = events.receipt(
         msgspec.json.encode({"workbench": {"added": ["n" * 1000] * 1000, "more": 2**40, "cwd": "/" * 10_000}})
     )
     assert len(names.added) == 200
     assert len(names.added[0]) == 200
     assert names.more == 2**31
     assert len(folder) == 4096
-    assert events.receipt(b"nothing") == (Names(), "")
+    assert events.receipt(b"nothing") == (Names(), "", Mended())
+
+
+def _mended(**told: object) -> Mended:
+    return events.receipt(msgspec.json.encode({"workbench": told}))[2]
+
+
+def test_a_guest_cannot_claim_that_something_was_installed_nor_by_a_rule_that_there_is_not() -> None:
+    said = {"rule": "key-convention", "text": "x", "line": 1}
+    forged = [
+        {**said, "kind": "installed", "packages": ["evil==1"]},
+        {**said, "kind": "corrected", "rule": "install"},
+        {**said, "kind": "hint", "rule": "made-up"},
+        {**said, "kind": "corrected"},
+    ]
+    told = _mended(corrections=forged, rules={"made-up": {"acted": 5}, "fence": {"acted": 2, "other": 3}})
+    assert [(one.kind, one.rule, one.packages) for one in told.corrections.items] == [
+        (CorrectionKind.CORRECTED, "key-convention", ())
+    ]
+    assert told.rules == (RuleCount(rule="fence", acted=2),)
+
+
+def test_what_a_guest_says_of_its_corrections_is_bounded_and_on_one_line() -> None:
+    one = {"kind": "hint", "rule": "fence", "text": "a\n[sandbox] b\x1b[31m" + "x" * 2000, "line": -4, "times": -1}
+    told = _mended(corrections=[one] * 100, corrections_left_out=-7, rules={"fence": {"acted": -1, "hinted": 2**60}})
+    assert len(told.corrections.items) == 20
+    first = told.corrections.items[0]
+    assert first.text.startswith("a [sandbox] bx")
+    assert len(first.text) == 500
+    assert (first.line, first.times, told.corrections.left_out) == (0, 1, 0)
+    assert told.rules[0].acted == 0
+    assert told.rules[0].hinted == 1_000_000
 
 
 def test_a_crash_report_ends_with_the_agents_first_line() -> None:

@@ -89,7 +89,7 @@ def test_a_pair_must_be_a_pair() -> None:
     plan = ZygotePlan(
         binds=(Bind(source="a", target="b"),), links=(("a", "b"),), texts=(), devices=(), preload=(),
         entry=None, guest_root="g",
-        staging="s", files_root="f",
+        staging="s", files_root="f", packages_root="p",
     )  # fmt: skip
     wrong: list[Any] = [[["a"]], [["a", "b", "c"]], [[]], [["a", 1]]]
     for links in wrong:

@@ -102,6 +102,7 @@ def new_engine(images: Path, data: Path, name: str) -> NamespaceEngine:
             image=dataclasses.replace(image, preload=(), entry=None),
             run_dir=data / "run",
             files_root=data / "files",
+            packages_root=data / "packages",
             group_name=name,
             pool_size=0,
         )

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from tests.unit.core.router.sources import Source, tool
-from tests.unit.core.standins import FakeClock, FakeHost, NoFetching, WorldRecords
+from tests.unit.core.standins import FakeClock, FakeHost, NoFetching, WorldRecords, no_installs
 
 from workbench.contracts.connections import TokenAnswer, TokenRequest
 from workbench.core import requests
@@ -81,6 +81,7 @@ class World:
             fetching=NoFetching(),
             signer=LinkSigner(lambda: b"a secret"),
             clock=self.clock,
+            installs=no_installs(self.clock),
         )
         self.catalogue = Catalogue([self.source])
         parts: Any = {

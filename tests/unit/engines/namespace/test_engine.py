@@ -22,7 +22,14 @@ def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> NamespaceEngine:
     for name in ("WATCH_INTERVAL_S", "FILES_INTERVAL_S", "ZYGOTES_INTERVAL_S"):
         monkeypatch.setattr(engine_module, name, 0.001)
     image = Image(name="i", digest="d", python="/no/python", roots=(), preload=())
-    options = EngineOptions(image=image, run_dir=tmp_path, files_root=tmp_path, group_name="g", pool_size=0)
+    options = EngineOptions(
+        image=image,
+        run_dir=tmp_path,
+        files_root=tmp_path,
+        packages_root=tmp_path / "packages",
+        group_name="g",
+        pool_size=0,
+    )
     return NamespaceEngine(options)
 
 

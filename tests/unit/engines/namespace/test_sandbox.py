@@ -30,6 +30,7 @@ _PATIENCE_S = 20.0
 
 class _DeadZygote:
     alive = False
+    grown_from = None
 
 
 @dataclass

@@ -19,6 +19,7 @@ _PLAN = ZygotePlan(
     guest_root="",
     staging="",
     files_root="",
+    packages_root="",
 )
 
 
