@@ -4,7 +4,7 @@ PYTEST ?= .venv/bin/python -m pytest
 VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-all check format lock bench soak proof clean
+.PHONY: help setup image run test test-parts test-all check format lock bench soak proof clean
 
 help:
 	@echo "make run       set up what is missing, start server and host; prints an address, a key and a first command"
@@ -13,14 +13,19 @@ help:
 	@echo "make soak      ten minutes of checked sessions with kernels killed at random; writes bench/SOAK.md"
 	@echo "make proof     attack a real sandbox   make lock      renew the lock files"
 
+# With what arrives late, PyTorch, which tests and measurements need.
 setup: $(VENV)/.ready
+	@$(BIN)/workbench image build --late
+
+image: $(VENV)/.ready
 	@$(BIN)/workbench image build
 
 $(VENV)/.ready: locks/dev.txt pyproject.toml scripts/setup
 	@PYTHON=$(PYTHON) scripts/setup $(VENV)
 	@touch $@
 
-run: setup
+# The server does not wait for PyTorch: it is brought beside it, with a line now and then.
+run: image
 	@scripts/install-search-model $(BIN)/python || echo "tools will be found by words alone, not by meaning" >&2
 	@scripts/run $(BIN)/workbench
 
@@ -28,7 +33,7 @@ test: setup
 	@scripts/install-test-parts
 	@$(PYTEST) -m "not long" tests
 
-test-all: setup
+test-parts: setup
 	@scripts/install-test-parts
 	@scripts/install-vm-parts
 	@scripts/install-node-parts
@@ -36,6 +41,8 @@ test-all: setup
 	@PYTHON=$(PYTHON) scripts/install-sdk-parts
 	@scripts/install-local-model $(BIN)/python
 	@scripts/install-search-model $(BIN)/python
+
+test-all: test-parts
 	@scripts/test-all $(PYTEST)
 
 check: $(VENV)/.ready
@@ -56,6 +63,8 @@ bench: setup
 	@$(BIN)/python -m bench.server --write bench/RESULTS.md
 	@$(BIN)/python -m bench.extract --write bench/RESULTS.md
 	@$(BIN)/python -m bench.search --write bench/RESULTS.md
+	@$(BIN)/python -m bench.installs --write bench/RESULTS.md
+	@$(BIN)/python -m bench.corrections --write bench/RESULTS.md
 
 soak: setup
 	@$(BIN)/python -m bench.soak --minutes 10 --write bench/SOAK.md
