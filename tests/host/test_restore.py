@@ -85,7 +85,7 @@ INTERRUPTED = {
 }
 NOT_INTERRUPTIBLE = {
     "everything is caught": "import time\nwhile True:\n    try: time.sleep(600)\n    except BaseException: pass",
-    "LAPACK": "import numpy as np; np.linalg.svd(np.arange(9e6).reshape(3000, 3000) % 97)",
+    "LAPACK": "import numpy as np; np.linalg.eig(np.random.default_rng(1).random((3000, 3000)))",
     "OpenSSL": "import hashlib; hashlib.pbkdf2_hmac('sha256', b'x', b'y', 2**31 - 1)",
     "SQLite": (
         "import sqlite3\nnumbers_without_end = 'with recursive n(x) as (select 1 union all select x + 1 from n)'\n"

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(
 PROGRAMS = (
     Program(name="in the image", file="a.R", code="library(jsonlite); cat(toJSON(1))", stdout="[1]"),
     Program(name="a probe", file="a.R", code="cat(requireNamespace('data.table', quietly = TRUE))", stdout="FALSE"),
-    Program(name="its own answer", file="a.R", code="tryCatch(library(R6), error = function(e) cat('none'))",
+    Program(name="its own answer", file="a.R", code="tryCatch(library(praise), error = function(e) cat('none'))",
             stdout="none", hints=("optional-import",)),
     Program(name="a dot in its name", file="a.R",
             code="suppressMessages(library(data.table)); cat(nrow(data.table(a = 1:3)))",
@@ -29,8 +29,8 @@ PROGRAMS = (
             hints=("package-not-supported",)),
     Program(name="needs libraries of the system", file="a.R", code="library(sf)", ok=False,
             says=("system packages", "apt-get install r-cran-sf"), hints=("install-failed",)),
-    Program(name="by name", file="a.R", code="install.packages('R6'); cat(R6::is.R6(1))", stdout="FALSE",
-            installed=("r-cran-r6",)),
+    Program(name="by name", file="a.R", code="install.packages('praise'); cat(praise::praise('so'))", stdout="so",
+            installed=("r-cran-praise",)),
 )  # fmt: skip
 
 
