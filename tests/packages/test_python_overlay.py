@@ -116,7 +116,8 @@ def test_a_flood_of_questions_is_bounded_and_costs_its_own_session(
     assert "Successfully" in other.run("!pip install good").stdout
 
 
-def test_only_so_many_refusals_are_told_one_by_one(session: Session) -> None:
+def test_only_so_many_refusals_are_told_one_by_one(indexed: Server, sessions: MakeSession) -> None:
     asking = "for number in range(22):\n    ask('install', language='python', modules=[f'no_such_thing_{number}'])"
-    result = session.run(f"{RAW}\n{asking}")
+    # Of its own: what was asked before in another session's minute would count against its rate.
+    result = sessions(indexed).run(f"{RAW}\n{asking}")
     assert (result.ok, len(result.corrections)) == (True, 20)
