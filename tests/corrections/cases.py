@@ -132,6 +132,10 @@ BEFORE = {
         Case(" 9 | n = 8\n10 | print(n)", out="8", did="linenos"),
         Case("1: 'one',\n2: 'two',", error="SyntaxError"),
     ),
+    "lines numbered in a dict without its last comma": (
+        Case("4: n = [8,\n5:      9]\n6: print(n)", out="[8, 9]", did="linenos"),
+        Case("1: 'one',\n2: 'two'", error="SyntaxError"),
+    ),
     "the language's name": (
         Case("python\nprint('said')", out="said", did="language-word"),
         Case("python = 3\npython\nprint(python)", out="3"),
@@ -139,6 +143,11 @@ BEFORE = {
     "np": (
         Case("print(int(np.ones(4).sum()))", out="4", did="missing-name"),
         Case("try:\n    np\nexcept NameError:\n    print('none')", out="none"),
+    ),
+    "a name whose error is suppressed": (
+        Case("import io\nwith io.StringIO() as f:\n    print(math.floor(2.5))", out="2", did="missing-name"),
+        Case("from contextlib import suppress\nwith suppress(NameError):\n    print(np.ones(1))\nprint('end')",
+             out="end"),
     ),
     "an attribute that there is not": (
         Case("print(math.floor(2.5))", out="2", did="missing-name"),

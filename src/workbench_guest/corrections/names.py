@@ -192,6 +192,18 @@ class _Uses(ast.NodeVisitor):
     def visit_Try(self, node: ast.Try) -> None:
         self._guarded(node)
 
+    def _with(self, node: ast.With | ast.AsyncWith) -> None:
+        for item in node.items:
+            self.visit(item)
+        # What `suppress` is given is not looked at: whoever suppresses anything counts on errors there.
+        suppressed = {"NameError"} if any(places.suppresses(item) for item in node.items) else set()
+        self._guards.append((frozenset(suppressed), False))
+        for one in node.body:
+            self.visit(one)
+        self._guards.pop()
+
+    visit_With = visit_AsyncWith = _with  # noqa: N815
+
     def _guarded(self, node: ast.Try | ast.TryStar) -> None:
         names = frozenset().union(*(places.caught_by(one.type) for one in node.handlers))
         probing = all(isinstance(one, ast.Expr) and isinstance(one.value, ast.Name) for one in node.body[:1])

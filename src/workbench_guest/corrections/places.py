@@ -106,7 +106,7 @@ def _read(text: str, tree: ast.AST) -> _Source:
             names = frozenset().union(*(caught_by(handler.type) for handler in node.handlers))
             if node.body:
                 source.caught.append((node.body[0].lineno, node.body[-1].end_lineno or 0, names))
-        elif isinstance(node, (ast.With, ast.AsyncWith)) and any(_suppresses(item) for item in node.items):
+        elif isinstance(node, (ast.With, ast.AsyncWith)) and any(suppresses(item) for item in node.items):
             source.caught.append((node.body[0].lineno, node.body[-1].end_lineno or 0, frozenset({ANYTHING})))
     return source
 
@@ -128,7 +128,8 @@ def _builtin_errors() -> frozenset[str]:
 _KNOWN = _builtin_errors()
 
 
-def _suppresses(item: ast.withitem) -> bool:
+def suppresses(item: ast.withitem) -> bool:
+    """Whether a `with` is there to catch errors."""
     call = item.context_expr
     if not isinstance(call, ast.Call):
         return False

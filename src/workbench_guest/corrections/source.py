@@ -95,8 +95,8 @@ def _without_numbers(text: str) -> Stepped | None:
     full = [part for part in rest if part.strip()]
     if all(part.startswith(" ") for part in full):
         rest = [part[1:] for part in rest]
-    # The inside of a dict.
-    if all(part.rstrip().endswith(",") for part in full):
+    # The inside of a dict, whose last line need not have a comma.
+    if full and all(part.rstrip().endswith(",") for part in full[: max(1, len(full) - 1)]):
         raise Declined
     return Stepped("\n".join(rest), (Note(1, f"{len(lines)} lines that begin with their number", "without it"),))
 
