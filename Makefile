@@ -31,7 +31,7 @@ run: image
 
 test: setup
 	@scripts/install-test-parts
-	@$(PYTEST) -m "not long" tests
+	@scripts/test-all $(PYTEST) -m "not long"
 
 test-parts: setup
 	@scripts/install-test-parts

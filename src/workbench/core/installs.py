@@ -201,9 +201,9 @@ class Installs:
         if asked.requirements:
             named = ", ".join(_name_in(asked.language, one) for one in asked.requirements)
             return refusal(f"installs are switched off here, so {named} is not installed", PackageRule.OFF)
-        _, distribution = _providing(lists, asked.modules, PackagePolicy.SUPPORTED)
+        module, distribution = _providing(lists, asked.modules, PackagePolicy.SUPPORTED)
         return refusal(
-            f"{asked.modules[0]!r} is in the package {distribution}, which is not here, and installs are switched off; "
+            f"{module!r} is in the package {distribution}, which is not here, and installs are switched off; "
             "ask who runs this workbench",
             PackageRule.OFF,
         )

@@ -50,8 +50,12 @@ class PythonLists:
         top = normalised(module.partition(".")[0])
         if (wrong := tables().wrong.get(top)) and wrong.right:
             raise _refused(
-                f"no package is named after {module!r}: as a package, {top!r} {wrong.reason}; use {wrong.right!r}"
+                f"no package is named after {module.partition('.')[0]!r}: as a package, {top!r} {wrong.reason}; "
+                f"use {wrong.right!r}"
             )
+        if top in tables().distributions:
+            # What the package is called is no module of it, whatever the policy.
+            raise _named_otherwise(module.partition(".")[0], top)
         if self._by_name(top, policy):
             return self._unless_denied(top)
         raise _no_provider(module, top, policy)
@@ -95,7 +99,7 @@ class PythonLists:
         top = module.partition(".")[0]
         if top in tables().generic:
             raise _refused(
-                f"no package is installed for {module!r}: it reads like a file of yours; write it, then import it"
+                f"no package is installed for {top!r}: it reads like a file of yours; write it, then import it"
             )
         if top in sys.stdlib_module_names:
             raise _refused(f"no package provides {module!r}: {top!r} is a part of Python; check the spelling")
@@ -136,7 +140,12 @@ def _no_provider(module: str, top: str, policy: PackagePolicy) -> PackageRefused
     near = _nearest(module, tables().modules) or _nearest(top_module, tables().modules)
     if near is None and (distribution := _nearest(top, tables().distributions)):
         near = next(iter(tables().distributions[distribution]), None)
-    return _refused(f"no supported package provides {module!r}; {_next_step(near, top, policy)}")
+    return _refused(f"no supported package provides {top_module!r}; {_next_step(near, top, policy)}")
+
+
+def _named_otherwise(module: str, distribution: str) -> PackageRefused:
+    modules = ", ".join(repr(one) for one in sorted(tables().distributions[distribution])[:_SHOWN])
+    return _refused(f"no module is named {module!r}: the package {distribution!r} has {modules}; import that")
 
 
 def _not_admitted(distribution: str, name: str, policy: PackagePolicy) -> PackageRefused:

@@ -155,12 +155,15 @@ class UvInstaller:
         self, base: Base, requirements: tuple[str, ...], image: Mapping[str, str], overlay: Mapping[str, str]
     ) -> Plan:
         """What the image and the overlay have is never changed: a plan that would is made anew with both as given."""
-        plan = await self._remembered(base, requirements, image)
+        plan = await self._remembered(base, requirements, image, {})
         if any(overlay.get(item.pin.name, item.pin.version) != item.pin.version for item in plan.items):
-            plan = await self._remembered(base, requirements, {**image, **overlay})
+            plan = await self._remembered(base, requirements, image, overlay)
         return plan
 
-    async def _remembered(self, base: Base, requirements: tuple[str, ...], constraints: Mapping[str, str]) -> Plan:
+    async def _remembered(
+        self, base: Base, requirements: tuple[str, ...], image: Mapping[str, str], overlay: Mapping[str, str]
+    ) -> Plan:
+        constraints = {**image, **overlay}
         key = plan_key(requirements, constraints, base.digest, str(self._limits.min_age_days), self._source())
         if (plan := self._plans.find(key)) is not None:
             return plan
@@ -176,7 +179,7 @@ class UvInstaller:
                     "runs this workbench"
                 )
         if ran.code:
-            raise self._unplannable(requirements, constraints, ran)
+            raise _unplannable(requirements, constraints, overlay, ran)
         try:
             plan = read_plan(ran.stdout)
         except (ValueError, KeyError, TypeError) as problem:
@@ -203,17 +206,6 @@ class UvInstaller:
                 "--exclude-newer", old_enough.strftime("%Y-%m-%dT00:00:00Z"), *more,
                 cwd=folder,
             )  # fmt: skip
-
-    def _unplannable(self, requirements: tuple[str, ...], constraints: Mapping[str, str], ran: Ran) -> PackageRefused:
-        for requirement in requirements:
-            name = distribution_name(requirement)
-            if name in constraints and f"{name}=={constraints[name]}" in ran.stderr:
-                return refusal(
-                    f"{name} {constraints[name]} is there and stays, as what is loaded cannot be changed: "
-                    f"{requirement!r} needs a new image (`workbench image add`), or do with the version that is there",
-                    PackageRule.CONFLICT,
-                )
-        return refusal(f"{_shown(requirements)} cannot be installed: {_reason(ran.stderr)}")
 
     async def _fetch(self, base: Base, items: list[Item]) -> list[Entry]:
         try:
@@ -313,3 +305,19 @@ def _reason(said: str) -> str:
     words = " ".join(re.sub(r"[^\x00-\x7f]+|^error:", " ", said, flags=re.MULTILINE).split())
     words = re.sub(r"https?://\S+", "the package index", words)
     return words[:_MOST_SAID] or "uv said nothing"
+
+
+def _unplannable(
+    requirements: tuple[str, ...], constraints: Mapping[str, str], overlay: Mapping[str, str], ran: Ran
+) -> PackageRefused:
+    for requirement in requirements:
+        name = distribution_name(requirement)
+        if name in constraints and f"{name}=={constraints[name]}" in ran.stderr:
+            # What a session was given, the next session need not have.
+            way_out = "a new session" if name in overlay else "a new image (`workbench image add`)"
+            return refusal(
+                f"{name} {constraints[name]} is there and stays, as what is loaded cannot be changed: "
+                f"{requirement!r} needs {way_out}, or do with the version that is there",
+                PackageRule.CONFLICT,
+            )
+    return refusal(f"{_shown(requirements)} cannot be installed: {_reason(ran.stderr)}")

@@ -49,7 +49,7 @@ class PackageFinder:
         if frame is None or not is_the_agents(frame):
             return None
         try:
-            refused = self._asked(fullname, _names(fullname, wanted, frame), frame)
+            refused = self._asked(fullname, wanted, frame)
         except Exception:  # noqa: BLE001  whatever lies in the agent's folder under the name of a module of Python's own
             return None
         if refused is None:
@@ -58,7 +58,7 @@ class PackageFinder:
             raise _not_found(fullname, refused)
         return self._looked_up_again(fullname, path)
 
-    def _asked(self, fullname: str, names: list[str], frame: types.FrameType) -> str | None:
+    def _asked(self, fullname: str, wanted: str, frame: types.FrameType) -> str | None:
         """Empty if it is there now, or why it is not; None if the import is to fail as it would without us."""
         import time
 
@@ -69,8 +69,13 @@ class PackageFinder:
             return known[1]
         guarded = guarding.is_guarded(frame)
         told = asking.install(
-            {"language": "python", "modules": names, "guarded": guarded, "line": frame.f_lineno},
-            f"a package for `import {names[0]}`",
+            {
+                "language": "python",
+                "modules": _names(fullname, wanted, frame),
+                "guarded": guarded,
+                "line": frame.f_lineno,
+            },
+            f"a package for `import {wanted}`",
         )
         if told.failed or (told.refused and guarded):
             # A failure of ours is no part of what the code raises.

@@ -4,70 +4,95 @@ from __future__ import annotations
 
 import argparse
 import importlib.metadata
-import re
-import shlex
+import json
 import sys
 from collections.abc import Sequence
 
-from workbench_guest.packages import asking
+from workbench_guest.packages import asking, wanted
 
 _NEVER = (
     "packages are installed for the whole session, read-only, by the workbench: `pip {}` is not possible here; "
     "`pip install`, `pip list`, `pip freeze` and `pip show` are"
 )
-# What says nothing here: where to install, how much to print, whether to ask.
-_IGNORED = (
-    "-q", "--quiet", "-qq", "-U", "--upgrade", "--user", "--no-input", "--no-cache-dir", "--disable-pip-version-check",
-    "--pre", "--break-system-packages", "--no-warn-script-location", "--prefer-binary", "-y", "--yes", "--system",
-    "--no-build-isolation", "--root-user-action=ignore", "--progress-bar=off", "-v", "--verbose", "--force-reinstall",
+# What says nothing here: where to install, how much to print, whether to ask, and that only wheels will do.
+_FLAGS = (
+    "-q", "--quiet", "-v", "--verbose", "-U", "--upgrade", "-I", "--ignore-installed", "--force-reinstall", "-y",
+    "--yes", "--user", "--system", "--pre", "--no-input", "--no-color", "--no-compile", "--no-cache-dir", "--isolated",
+    "--no-build-isolation", "--disable-pip-version-check", "--break-system-packages", "--no-warn-script-location",
+    "--no-warn-conflicts", "--prefer-binary",
 )  # fmt: skip
-_NAME = re.compile(r"[-_.]+")
+_VALUED = (
+    "--progress-bar", "--root-user-action", "--default-timeout", "--timeout", "--retries", "--upgrade-strategy",
+    "--only-binary", "--cache-dir",
+)  # fmt: skip
 
 
 def main(arguments: Sequence[str]) -> int:
     """The exit code, as pip has it."""
-    words = [one for one in arguments if one not in _IGNORED]
-    command, rest = (words[0], words[1:]) if words else ("help", [])
+    # Options may stand in front of the command as well as behind it.
+    place = next((at for at, word in enumerate(arguments) if not word.startswith("-")), None)
+    if place is None:
+        command, rest = (arguments[0] if arguments else "help"), []
+    else:
+        command, rest = arguments[place], [*arguments[:place], *arguments[place + 1 :]]
     match command:
         case "install":
             return _install(rest)
         case "list" | "freeze":
-            return _list(command)
+            return _list(command, rest)
         case "show":
-            return _show(rest)
+            return _show([one for one in rest if not one.startswith("-")])
         case "--version" | "-V":
             version = importlib.metadata.version("pip")
             sys.stdout.write(f"pip {version} as Open Workbench has it: installs are made outside of the sandbox\n")
             return 0
         case "check":
-            sys.stdout.write("No broken requirements found.\n")
-            return 0
-    sys.stderr.write(f"ERROR: {_NEVER.format(command)}\n")
+            said = wanted.broken()
+            sys.stdout.write("".join(f"{one}\n" for one in said or ["No broken requirements found."]))
+            return 1 if said else 0
+    return _error(_NEVER.format(command))
+
+
+def _error(why: object) -> int:
+    sys.stderr.write(f"ERROR: {why}\n")
     return 1
 
 
+def _reader(program: str) -> argparse.ArgumentParser:
+    reader = argparse.ArgumentParser(prog=program, add_help=False, exit_on_error=False, allow_abbrev=False)
+    for name in _FLAGS:
+        reader.add_argument(name, action="store_true", dest="ignored")
+    for name in _VALUED:
+        reader.add_argument(name, dest="ignored")
+    return reader
+
+
 def _install(arguments: Sequence[str]) -> int:
-    reader = argparse.ArgumentParser(prog="pip install", add_help=False, exit_on_error=False)
+    reader = _reader("pip install")
     reader.add_argument("-r", "--requirement", action="append", default=[])
-    reader.add_argument("wanted", nargs="*")
+    reader.add_argument("named", nargs="*")
     try:
-        read, unknown = reader.parse_known_args(list(arguments))
-        wanted = [*read.wanted, *(line for file in read.requirement for line in _lines(file))]
-    except (argparse.ArgumentError, OSError) as problem:
-        sys.stderr.write(f"ERROR: {problem}\n")
-        return 1
+        # Names stand before, between and after options.
+        read, unknown = reader.parse_known_intermixed_args(list(arguments))
+        asked = wanted.for_this_python([*read.named, *wanted.lines_of(read.requirement)])
+    except (argparse.ArgumentError, OSError, ValueError) as problem:
+        return _error(problem)
     if unknown:
-        sys.stderr.write(
-            f"ERROR: {' '.join(unknown)}: not possible here; packages come by name from the workbench's lists\n"
-        )
-        return 1
-    if not wanted:
-        sys.stderr.write("ERROR: name what to install: pip install NAME\n")
-        return 1
-    told = asking.install({"language": "python", "requirements": wanted}, ", ".join(wanted)[:200])
+        return _error(f"{' '.join(unknown)}: not possible here; packages come by name from the workbench's lists")
+    if not read.named and not read.requirement:
+        return _error("name what to install: pip install NAME")
+    # Also what no list has: the image may have more than is ever installed, such as PyTorch.
+    there = wanted.already_there(asked)
+    for pin in there.values():
+        sys.stdout.write(f"Requirement already satisfied: {pin}\n")
+    rest = [one for one in asked if one not in there]
+    return _ask_for(rest) if rest else 0
+
+
+def _ask_for(requirements: list[str]) -> int:
+    told = asking.install({"language": "python", "requirements": requirements}, ", ".join(requirements)[:200])
     if why := told.refused or told.failed:
-        sys.stderr.write(f"ERROR: {why}\n")
-        return 1
+        return _error(why)
     for pin in told.result.get("present", []):
         sys.stdout.write(f"Requirement already satisfied: {pin}\n")
     if installed := told.result.get("installed"):
@@ -75,20 +100,22 @@ def _install(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _lines(file: str) -> list[str]:
-    with open(file, encoding="utf-8") as opened:
-        lines = [line.partition(" #")[0].strip() for line in opened]
-    wanted = [line for line in lines if line and not line.startswith("#")]
-    for line in wanted:
-        if line.startswith("-"):
-            raise OSError(f"{file}: {shlex.quote(line)} is not possible here; name packages, one a line")
-    return wanted
-
-
-def _list(command: str) -> int:
-    found = {_NAME.sub("-", one.name).lower(): one.version for one in importlib.metadata.distributions()}
-    for name, version in sorted(found.items()):
-        sys.stdout.write(f"{name}=={version}\n" if command == "freeze" else f"{name:30} {version}\n")
+def _list(command: str, arguments: Sequence[str]) -> int:
+    reader = _reader(f"pip {command}")
+    reader.add_argument("--format", choices=("columns", "freeze", "json"), default="columns")
+    try:
+        read, unknown = reader.parse_known_args(list(arguments))
+    except argparse.ArgumentError as problem:
+        return _error(problem)
+    if unknown:
+        return _error(f"pip {command} {' '.join(unknown)}: not possible here, where nothing reaches a package index")
+    found = sorted(wanted.versions().items())
+    if read.format == "json":
+        sys.stdout.write(json.dumps([{"name": name, "version": version} for name, version in found]) + "\n")
+        return 0
+    plain = command == "freeze" or read.format == "freeze"
+    for name, version in found:
+        sys.stdout.write(f"{name}=={version}\n" if plain else f"{name:30} {version}\n")
     return 0
 
 

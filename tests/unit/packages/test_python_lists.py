@@ -182,6 +182,24 @@ def test_the_message_for_a_slip_is_one_sentence_with_the_next_step() -> None:
     assert refused_import("reqeusts").message == "no supported package provides 'reqeusts'; did you mean 'requests'?"
 
 
+@pytest.mark.parametrize(
+    ("module", "right"),
+    [("pyyaml", "yaml"), ("beautifulsoup4", "bs4"), ("scikit_learn", "sklearn"), ("Faker", "faker")],
+)
+@pytest.mark.parametrize("policy", [SUPPORTED, PackagePolicy.POPULAR, PackagePolicy.ANY])
+def test_who_imports_what_a_package_is_called_is_told_its_modules(
+    module: str, right: str, policy: PackagePolicy
+) -> None:
+    message = refused_import(module, policy).message
+    assert message.startswith(f"no module is named {module!r}: the package ")
+    assert repr(right) in message
+
+
+def test_what_is_missing_is_the_module_and_not_what_was_wanted_of_it() -> None:
+    assert "provides 'reqeusts'; did you mean 'requests'?" in refused_import("reqeusts.get").message
+    assert "installed for 'utils': it reads like a file of yours" in refused_import("utils.helper").message
+
+
 def test_what_is_like_nothing_is_refused_without_a_proposal() -> None:
     message = refused_import("zzqqxxvv").message
     assert "did you mean" not in message
