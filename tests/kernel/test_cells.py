@@ -137,6 +137,15 @@ async def test_leaving_ends_the_cell_and_keeps_the_session(live: Live, call: str
     assert result(await live.run("before_leaving")) == "5"
 
 
+@pytest.mark.parametrize(
+    ("code", "line"),
+    [("x = 1\nexit()", 2), ("import sys\ndef leave():\n    sys.exit(0)\n\nleave()", 3), ("\n\nraise SystemExit", 3)],
+)
+async def test_the_line_that_left_is_told(live: Live, code: str, line: int) -> None:
+    (told,) = finished(await live.run(code)).mended.corrections.items
+    assert (told.rule, told.line) == ("exit-call", line)
+
+
 @pytest.mark.parametrize("word", ["exit", "quit"])
 async def test_the_word_alone_leaves_as_well(live: Live, word: str) -> None:
     events = await live.run(word)

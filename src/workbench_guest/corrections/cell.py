@@ -180,18 +180,15 @@ class Cells:
 
     def ended_early(self, problem: BaseException) -> None:
         """The cell came to a `return`."""
-        last = problem.__traceback__
-        while last is not None and last.tb_next is not None:
-            last = last.tb_next
-        line = desk.line_of(last.tb_frame.f_code.co_filename, last.tb_lineno) if last is not None else 0
-        desk.acted("return-outside-function", "return at top level", "the end of the cell", line)
+        desk.acted("return-outside-function", "return at top level", "the end of the cell", _line_of(problem))
         self._last_return = 0
 
-    def left(self) -> bool:
+    def left(self, problem: BaseException | None) -> bool:
         """exit() or sys.exit() ended the cell; whether that is told in its report."""
         if not desk.active or "runtime" not in desk.on:
             return False
-        desk.acted("exit-call", "exit() ended this cell; the session and its variables live on", "")
+        said = "exit() ended this cell; the session and its variables live on"
+        desk.acted("exit-call", said, "", _line_of(problem))
         return True
 
     def end(self, problem: BaseException | None, names: dict[str, Any]) -> dict[str, Any]:
@@ -259,3 +256,12 @@ def _compiles(tree: ast.AST) -> bool:
 
 
 cells = Cells()
+
+
+def _line_of(problem: BaseException | None) -> int:
+    """Where the cell was when this was raised, perhaps further down; 0 if nobody can tell."""
+    line, step = 0, problem.__traceback__ if problem is not None else None
+    while step is not None:
+        line = desk.line_of(step.tb_frame.f_code.co_filename, step.tb_lineno) or line
+        step = step.tb_next
+    return line

@@ -128,7 +128,7 @@ class WorkbenchKernel(IPythonKernel):
     def _left(self, reply: dict[str, Any]) -> dict[str, Any]:
         """exit() and sys.exit(): the cell is over, successfully unless it said otherwise."""
         assert self.shell is not None
-        if not cells.left():
+        if not cells.left(self.shell.raised):
             sys.stderr.write(EXIT_NOTE)
         code = self.shell.exit_code
         if code is None or code == 0:
