@@ -144,6 +144,12 @@ BEFORE = {
         Case("print(int(np.ones(4).sum()))", out="4", did="missing-name"),
         Case("try:\n    np\nexcept NameError:\n    print('none')", out="none"),
     ),
+    "a name in a function whose caller catches its error": (
+        Case("def f():\n    return math.floor(2.5)\ntry:\n    print(f())\nexcept ValueError:\n    print('none')",
+             out="2", did="missing-name"),
+        Case("def f():\n    return math.floor(2.5)\ntry:\n    print(f())\nexcept NameError:\n    print('none')",
+             out="none"),
+    ),
     "a name whose error is suppressed": (
         Case("import io\nwith io.StringIO() as f:\n    print(math.floor(2.5))", out="2", did="missing-name"),
         Case("from contextlib import suppress\nwith suppress(NameError):\n    print(np.ones(1))\nprint('end')",

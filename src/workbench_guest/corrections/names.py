@@ -148,7 +148,10 @@ class _Uses(ast.NodeVisitor):
         """the outermost function or class that is being looked at"""
         self._used_in: dict[str, set[str]] = {}
         self._used_outside: set[str] = set()
+        self._used_guarded: set[str] = set()
         self.visit(tree)
+        # Who calls a function where NameErrors are caught counts on those of the function as well.
+        self.guarded |= {name for name, within in self._used_in.items() if within & self._used_guarded}
 
     def is_reached(self, name: str) -> bool:
         """Whether the cell comes there: outside of functions, or in one that it uses outside of functions.
@@ -220,6 +223,8 @@ class _Uses(ast.NodeVisitor):
     def visit_Name(self, node: ast.Name) -> None:
         if not self._inside:
             self._used_outside.add(node.id)
+        if any("NameError" in caught for caught, _ in self._guards):
+            self._used_guarded.add(node.id)
         if node.id not in self._wanted:
             return
         if not isinstance(node.ctx, ast.Load):
