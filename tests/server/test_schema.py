@@ -15,7 +15,9 @@ import httpx2
 import pytest
 from tests.server.running import ROOT, Running
 
-_EXAMPLES = "8"
+_EXAMPLES = os.environ.get("WB_FUZZ_EXAMPLES", "8")
+# What one run meets, the next meets again; somebody who looks for more gives another.
+_SEED = os.environ.get("WB_FUZZ_SEED", "1")
 # The run takes some minutes; a slow machine has more time.
 _TIMEOUT_S = 600.0
 
@@ -58,7 +60,7 @@ def test_the_server_does_what_its_document_says(server: Running, fuzzed: dict[st
     run = subprocess.run(
         [str(Path(sys.executable).parent / "schemathesis"), "run", f"{server.url}/openapi.json", "--checks", "all",
          "--header", f"Authorization: Bearer {server.key}", "--max-examples", _EXAMPLES, "--request-timeout", "60",
-         "--generation-database", "none", "--no-color"],
+         "--generation-database", "none", "--seed", _SEED, "--no-color"],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'src'}", "SCHEMATHESIS_HOOKS": "tests.server.schema_hooks",
              "FUZZED_WITH": told},
