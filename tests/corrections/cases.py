@@ -60,6 +60,14 @@ BEFORE = {
         Case(f"{_FENCE}\nprint('whole')\n{_FENCE}\n\n", out="whole", did="fence"),
         Case(f"{_FENCE}python\nprint('cut')", error="SyntaxError", out=""),
     ),
+    "lists around a fence": (
+        Case(f"Steps:\n- load\n* show\n{_FENCE}python\nprint(7)\n{_FENCE}\nOutput: 7\n- done", out="7", did="fence"),
+        Case(f"n = 5\n{_FENCE}python\nprint(7)\n{_FENCE}\nm: int = 6", error="SyntaxError", out=""),
+    ),
+    "a fence with nothing in it": (
+        Case(f"{_FENCE}python\nprint(2)\n\n{_FENCE}", out="2", did="fence"),
+        Case(f"{_FENCE}python\n{_FENCE}", error="SyntaxError", out=""),
+    ),
     "typographic quotes": (
         Case("print(\u201cyes\u201d, \u2018no\u2019)", out="yes no", did="unicode"),
         Case('print("a \u201cquoted\u201d word")', out="a \u201cquoted\u201d word"),
@@ -179,6 +187,40 @@ BEFORE = {
         Case("class A:\n    def f(self):\n        return math.floor(2.5)\nprint(A().f())", out="2", did="missing-name"),
         Case("def f():\n    return math.floor(2.5)\nn = 1\nprint(n)", out="1"),
     ),
+    "a name in a function of a function": (
+        Case("def read(s):\n    return json.loads(s)\ndef main():\n    print(read('[4]'))\n"
+             "if __name__ == '__main__':\n    main()", out="[4]", did="missing-name"),
+        Case("def read(s):\n    return json.loads(s)\ndef main():\n    print(read('[4]'))\n"
+             "try:\n    main()\nexcept NameError:\n    print('no json')", out="no json"),
+    ),
+    "a name in a method of a class in a function": (
+        Case("class A:\n    def f(self):\n        return math.floor(2.5)\ndef g():\n    return A().f()\nprint(g())",
+             out="2", did="missing-name"),
+        Case("class A:\n    def f(self):\n        return math.floor(2.5)\ndef g():\n    return A().f()\nprint(3)",
+             out="3"),
+    ),
+    "names of a class that is only defined": (
+        Case("class Base(ABC):\n    @abstractmethod\n    def go(self, by=math.pi): ...", out="", did="missing-name"),
+        Case("class Base:\n    def go(self):\n        return math.pi", out=""),
+    ),
+    "types of a class's fields": (
+        Case("@dataclass\nclass Row:\n    n: Optional[int] = 4\nprint(Row())", out="Row(n=4)", did="missing-name"),
+        Case("def f():\n    n: Optional[int] = 4\n    return n\nprint(f())", out="4"),
+    ),
+    "types of arguments": (
+        Case("def f(rows: List[int]) -> Optional[int]:\n    return rows[0]\nprint(f([4]))", out="4",
+             did="missing-name"),
+        Case("class Row:\n    n: 'Optional[int]' = 4\nprint(Row.n)", out="4"),
+    ),
+    "a class as a type": (
+        Case("def end(p: Path, at: datetime | None = None) -> str:\n    return p.suffix\nprint(end(Path('b.csv')))",
+             out=".csv", did="missing-name"),
+        Case("def f(at: time):\n    return at", error="NameError", hints="python-suggestion"),
+    ),
+    "a name beside a command of the shell": (
+        Case("%cd -q .\n!echo shell\nlines = !echo 5\nprint(json.loads(lines[0]))", out="shell\n5", did="missing-name"),
+        Case("%run bound.py\nprint(math)", before="_ = open('bound.py', 'w').write('math = 5')", out="5"),
+    ),
     "a name that is a parameter": (
         Case("print(json.dumps([1]))", out="[1]", did="missing-name"),
         Case("def f(json):\n    return json\nprint(f(4))", out="4"),
@@ -283,6 +325,11 @@ DURING = {
         Case("print(tool({'total': 5}).total)", out="5", did="attribute-access"),
         Case("print(len(tool({'items': 5}).items()), {'a': 1}.get('a'))", out="1 1"),
     ),
+    "an attribute whose error is caught": (
+        Case("print(tool({'total': 5}).total)", out="5", did="attribute-access"),
+        Case("def total(o):\n    return o.total\ntry:\n    n = total(tool({'total': 5}))\nexcept AttributeError:\n"
+             "    n = 'none'\nprint(n)", out="none"),
+    ),
     "a text that is JSON": (
         Case("print(p['raw']['deep_key'])", before="""p = tool({'raw': '{"deepKey": 6}', 'note': 'words'})""", out="6",
              did="json-string"),
@@ -365,6 +412,12 @@ AFTER = {
     "a typo in an import": (
         Case("from collections import OrderdDict", error="ImportError", hints="close-name python-suggestion"),
         Case("from collections import zzzzzz", error="ImportError"),
+    ),
+    "a typo among very many names": (
+        Case("print(resluts)", before="results = 1\nfor _n in range(800):\n    globals()[f'n{_n}'] = _n",
+             error="NameError", hints="python-suggestion close-name", says="Did you mean: 'results'?"),
+        Case("print(quite_another)", before="results = 1\nfor _n in range(800):\n    globals()[f'n{_n}'] = _n",
+             error="NameError"),
     ),
     "self forgotten": (
         Case("class A:\n    def __init__(self):\n        self.deep = 1\n    def f(self):\n        return deep\nA().f()",

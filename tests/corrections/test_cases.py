@@ -13,7 +13,7 @@ _FORGET = """
 for _name in [_one for _one in globals() if not _one.startswith("_") and _one not in (
     "In", "Out", "exit", "quit", "get_ipython", "open", "tool", "tool_call")]:
     if not callable(globals()[_name]) or getattr(globals()[_name], "__module__", "") in ("__main__", None, "builtins",
-            "time", "math", "pathlib", "datetime", "collections"):
+            "time", "math", "pathlib", "datetime", "collections", "typing", "dataclasses", "abc"):
         del globals()[_name]
 """
 

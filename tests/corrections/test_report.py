@@ -94,6 +94,8 @@ def test_a_cell_can_be_run_as_it_is(own_notebook: Notebook) -> None:
     assert own_notebook.run("print(tool({'aB': 1})['a_b'])").ok
     told = own_notebook.run("# sandbox: as-is\nprint(tool({'aB': 1})['a_b'])")
     assert (told.error, told.items) == ("KeyError", [])
+    told = own_notebook.run("\n\n# sandbox: as-is\r\nprint(math.pi)")
+    assert (told.error, told.items) == ("NameError", [])
     told = own_notebook.run("# sandbox: as-is\nimport asyncio\nasync def f(): pass\nasyncio.run(f())")
     assert (told.error, told.items) == ("RuntimeError", [])
     assert _since(own_notebook.client, before, "key-convention")["undone"] == 1

@@ -101,7 +101,7 @@ class Cells:
         if not served or not desk.on:
             return code
         desk.begin()
-        if _AS_IS.fullmatch(code.split("\n", 1)[0]):
+        if _AS_IS.fullmatch(code.lstrip().split("\n", 1)[0]):
             for rule, _ in self._before:
                 desk.report.count(rule, UNDONE)
             desk.active = False

@@ -11,8 +11,9 @@ from workbench_guest.corrections.stepping import Declined, Note, Stepped
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*([^`]*?)[ \t\r]*")
 _PYTHON = frozenset({"python", "py", "python3", "py3", "ipython", "ipython3"})
-# Words of prose parse as these.
-_PROSE = (ast.Name, ast.Constant, ast.Attribute, ast.Tuple)
+# Words of prose parse as these, and so do items of lists: `- load`, `Output: 5`.
+_PROSE = (ast.Name, ast.Constant, ast.Attribute, ast.Tuple, ast.Starred, ast.UnaryOp, ast.BinOp, ast.BoolOp)
+_SIGNS = (ast.expr_context, ast.operator, ast.unaryop, ast.boolop)
 
 
 @dataclass(slots=True)
@@ -60,6 +61,8 @@ def _first(block: _Block) -> int:
 
 def _kept(lines: list[str], numbers: list[int], blocks: int) -> Stepped:
     keep = set(numbers)
+    if not any(lines[number].strip() for number in keep):
+        raise Declined
     out = [line if number in keep else "#" for number, line in enumerate(lines)]
     dropped = sum(1 for number, line in enumerate(lines) if number not in keep and line.strip())
     first = next(number for number in range(len(lines)) if number not in keep and lines[number].strip())
@@ -104,9 +107,20 @@ def _has_code(outer: list[str]) -> bool:
             body = ast.parse(line.strip()).body
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             continue
-        if any(not (isinstance(one, ast.Expr) and isinstance(one.value, _PROSE)) for one in body):
+        if not all(_is_prose(one) for one in body):
             return True
     return False
+
+
+def _is_prose(statement: ast.stmt) -> bool:
+    """Whether leaving it out changes nothing."""
+    if isinstance(statement, ast.AnnAssign) and statement.value is None:
+        parts = [statement.target, statement.annotation]
+    elif isinstance(statement, ast.Expr):
+        parts = [statement.value]
+    else:
+        return False
+    return all(isinstance(one, (*_PROSE, *_SIGNS)) for part in parts for one in ast.walk(part))
 
 
 def _parses(text: str) -> bool:

@@ -184,7 +184,8 @@ def attribute(table: dict[str, Any], name: str, frame: types.FrameType) -> Any:
     """
     if not name.startswith("_") and desk.serves("attributes", frame) and _is_attribute(frame, name):
         near = [name] if name in table else same_spelling(table, name)
-        if len(near) == 1 and (near[0] == name or "keys" in desk.on):
+        fits = len(near) == 1 and (near[0] == name or "keys" in desk.on)
+        if fits and not places.is_guarded(frame, desk.namespace, "AttributeError"):
             desk.acted("attribute-access", f".{name}", f"[{near[0]!r}]", _line(frame))
             return dict.__getitem__(table, near[0])
         if near:

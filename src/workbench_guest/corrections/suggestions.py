@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import difflib
 import io
 import re
 import sys
 import traceback
+import types
 
 _SUGGESTING = (NameError, AttributeError, ImportError)
 _NEWER = sys.version_info >= (3, 12)
@@ -29,8 +31,27 @@ def _said(value: BaseException) -> str:
     plain = f"{type(value).__name__}: {value}"
     for line in reversed(_last_lines(value)):
         if line.startswith(plain):
-            return line[len(plain) :]
+            return line[len(plain) :] or _of_many(value)
     return ""
+
+
+def _of_many(value: BaseException) -> str:
+    """Where Python gives up, as there are too many names: a long session has several for each of its cells."""
+    last = _last(value)
+    if not isinstance(value, NameError) or isinstance(value, UnboundLocalError) or last is None or not value.name:
+        return ""
+    names = {**vars(builtins), **last.f_globals, **last.f_locals}
+    if len(names) < _MOST_NAMES:
+        return ""
+    near = close(value.name, [one for one in names if not one.startswith("_")])
+    return f". Did you mean: '{near[0]}'?" if near else ""
+
+
+def _last(value: BaseException) -> types.FrameType | None:
+    last = value.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    return last.tb_frame if last is not None else None
 
 
 def _last_lines(value: BaseException) -> list[str]:
@@ -61,12 +82,10 @@ def _with_newer(value: BaseException, said: str) -> str:
 
 def _of_self(value: NameError) -> str:
     """An attribute of that name of the object whose method it is."""
-    last = value.__traceback__
-    while last is not None and last.tb_next is not None:
-        last = last.tb_next
-    if last is None or "self" not in last.tb_frame.f_locals or not value.name:
+    last = _last(value)
+    if last is None or "self" not in last.f_locals or not value.name:
         return ""
-    own = last.tb_frame.f_locals["self"]
+    own = last.f_locals["self"]
     # Looked at without running anything of its own.
     try:
         fields = object.__getattribute__(own, "__dict__")
