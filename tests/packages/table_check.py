@@ -79,7 +79,7 @@ def check(place: Place, name: str, modules: Sequence[str], importing: bool) -> F
         try:
             plan = _plan(place, name, Path(folder))
             pin = next(one for one in plan if _name_of(one) == name)
-            _check_plan(plan)
+            _check_plan([one for one in plan if one not in place.present])
             wheel = Path(folder, "wheel")
             _fetch(place, [pin], wheel)
             _check_modules(wheel, modules)

@@ -3,9 +3,9 @@
 // be waited for in the middle of a `require`. Loaded when the first import fails, or when a program has modules.
 
 const { isBuiltin } = require('module');
-const { existsSync, readFileSync } = require('fs');
+const { existsSync, readFileSync, realpathSync } = require('fs');
 const path = require('path');
-const { fileURLToPath } = require('url');
+const { fileURLToPath, pathToFileURL } = require('url');
 
 const NAME = /^(?:@[a-z0-9~-][a-z0-9._~-]*\/)?[A-Za-z0-9~][A-Za-z0-9._~-]*$/;
 // More than the other side takes, whose word on a failure comes first.
@@ -28,7 +28,7 @@ function mayMiss(text, file, seen = new Set([file])) {
     const specifier = found[2] ?? found[4] ?? found[6];
     if (specifier === undefined || specifier.includes('${')) return true;
     const name = packageOf(specifier);
-    if (name !== null && !isThere(name, file)) return true;
+    if (name !== null && placeOf(name, file) === null) return true;
     const next = specifier.startsWith('.') ? path.resolve(path.dirname(file), specifier) : specifier;
     if (!next.startsWith('/') || seen.has(next) || !/\.[cm]?js$/.test(next) || !existsSync(next)) continue;
     seen.add(next);
@@ -42,24 +42,28 @@ function isOwn(file) {
   return Boolean(file) && !file.includes('/node_modules/') && !/^\/(?:usr|mnt\/packages)\//.test(file) && !file.startsWith(OURS);
 }
 
-/** Whether it is there now. If it was refused, the error says why. */
-function provide(specifier, file, error) {
+/** What `look` finds in the folder of the package, which is there by then. Otherwise the error, which says why it is not. */
+function provide(specifier, file, error, look) {
   const name = packageOf(specifier);
-  if (name === null || isThere(name, file)) return false;
-  if (!refused.has(name)) {
+  if (name === null) throw error;
+  if (placeOf(name, file) === null && !refused.has(name)) {
     const [state, text] = question(specifier, isGuarded(specifier, file));
-    if (state === 'ok') return true;
-    refused.set(name, text);
+    if (state !== 'ok') refused.set(name, text);
   }
+  const place = placeOf(name, file);
+  if (place !== null) return look(place);
   if (refused.get(name)) explain(error, refused.get(name));
-  return false;
+  throw error;
 }
 
-// Then it is a part of it that is missing, and installing it once more brings nothing.
-function isThere(name, file) {
+// The folder whose `node_modules` has the package. By its real path: Node remembers, by the paths that it looked at, which
+// package.json was not there, and would not see what has arrived since. If only a part of the package is missing, it is
+// missing there too.
+function placeOf(name, file) {
   for (let folder = path.dirname(file); ; folder = path.dirname(folder)) {
-    if (existsSync(path.join(folder, 'node_modules', name))) return true;
-    if (folder === path.dirname(folder)) return false;
+    const modules = path.join(folder, 'node_modules');
+    if (existsSync(path.join(modules, name))) return path.dirname(realpathSync(modules));
+    if (folder === path.dirname(folder)) return null;
   }
 }
 
@@ -127,16 +131,20 @@ function resolve(specifier, context, next) {
   try {
     return next(specifier, context);
   } catch (error) {
-    if (!context.conditions?.includes('import') || !provideImport(specifier, context.parentURL, error)) throw error;
-    return next(specifier, context);
+    if (!context.conditions?.includes('import')) throw error;
+    return provideImport(specifier, context, next, error);
   }
 }
 
-/** As `provide`, for an import. */
-function provideImport(specifier, parent, error) {
-  if (error?.code !== 'ERR_MODULE_NOT_FOUND' || !parent?.startsWith('file:')) return false;
+/** As `provide`, for an import: what the next hook finds. */
+function provideImport(specifier, context, next, error) {
+  const parent = context.parentURL;
+  if (error?.code !== 'ERR_MODULE_NOT_FOUND' || !parent?.startsWith('file:')) throw error;
   const file = fileURLToPath(parent);
-  return isOwn(file) && provide(specifier, file, error);
+  if (!isOwn(file)) throw error;
+  return provide(specifier, file, error, (place) =>
+    next(specifier, { ...context, parentURL: pathToFileURL(path.join(place, path.basename(file))).href }),
+  );
 }
 
 module.exports = { isOwn, provide, provideImport, mayMiss, packageOf, isGuarded, resolve };

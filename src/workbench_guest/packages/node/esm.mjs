@@ -8,7 +8,6 @@ export async function resolve(specifier, context, next) {
   try {
     return await next(specifier, context);
   } catch (error) {
-    if (!provideImport(specifier, context.parentURL, error)) throw error;
-    return next(specifier, context);
+    return provideImport(specifier, context, next, error);
   }
 }

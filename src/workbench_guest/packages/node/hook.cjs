@@ -21,8 +21,9 @@ Module._resolveFilename = function (request, parent, ...rest) {
     found = resolveFilename.call(this, request, parent, ...rest);
   } catch (error) {
     if (error?.code !== 'MODULE_NOT_FOUND' || !ask().isOwn(parent?.filename) || !isLoading()) throw error;
-    if (!ask().provide(request, parent.filename, error)) throw error;
-    return resolveFilename.call(this, request, parent, ...rest);
+    return ask().provide(request, parent.filename, error, (place) =>
+      resolveFilename.call(this, request, parent, false, { paths: [place] }),
+    );
   }
   if (!listening && found.startsWith('/') && !found.includes('/node_modules/') && !found.startsWith('/usr/')) sniff(found);
   return found;

@@ -19,8 +19,9 @@ WISH = {"language": "node", "modules": [], "requirements": [], "guarded": False}
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    """Below a folder for packages, as the agent's home is."""
-    (tmp_path / "node_modules").mkdir()
+    """Below a folder for packages, as the agent's home is: a link to where they are."""
+    (tmp_path / "packages" / "node_modules").mkdir(parents=True)
+    (tmp_path / "node_modules").symlink_to("packages/node_modules")
     (tmp_path / "work").mkdir()
     return tmp_path / "work"
 
@@ -43,8 +44,10 @@ def desk(place: Path) -> Iterator[Desk]:
 def _put(where: Path, name: str) -> None:
     folder = where / "node_modules" / name
     folder.mkdir(parents=True)
-    (folder / "package.json").write_text(json.dumps({"name": name, "version": "1.0.0", "bin": {"say": "say.js"}}))
-    (folder / "index.js").write_text(f"module.exports = {name!r}; module.exports.part = 1;")
+    # As most have it, it begins where only its description says.
+    described = {"name": name, "version": "1.0.0", "main": "begin.js", "bin": {"say": "say.js"}}
+    (folder / "package.json").write_text(json.dumps(described))
+    (folder / "begin.js").write_text(f"module.exports = {name!r}; module.exports.part = 1;")
     (folder / "part.js").write_text(f"module.exports = {name!r} + '/part';")
     (folder / "say.js").write_text("#!/usr/bin/env node\nconsole.log('said', ...process.argv.slice(2));\n")
     (folder / "say.js").chmod(0o755)
@@ -76,7 +79,22 @@ def test_what_is_missing_is_there_where_it_is_needed(place: Path, desk: Desk) ->
         wanted = "one/part" if name == "part.js" else "one"
         assert desk.asked == [{**WISH, "modules": [wanted]}], name
         desk.asked.clear()
-        shutil.rmtree(place.parent / "node_modules")
+        shutil.rmtree(place.parent / "node_modules" / "one")
+
+
+def test_what_node_looked_for_in_vain_is_found_once_it_is_there(place: Path, desk: Desk) -> None:
+    for name, text in {
+        "asked.js": "try { require.resolve('one') } catch {} console.log(require('one'))",
+        "by_name.js": "try { require('one') } catch { require('child_process').execSync('npm install one') }\n"
+        "console.log(require('one'))",
+        "twice.js": "require('one'); console.log(require('./again.js'))",
+        "again.js": "module.exports = require('one')",
+    }.items():
+        (place / name).write_text(text)
+    for name in ("asked.js", "by_name.js", "twice.js"):
+        ran = desk.run("node", name, cwd=place)
+        assert (ran.stdout.splitlines()[-1:], ran.stderr) == (["one"], ""), name
+        shutil.rmtree(place.parent / "node_modules" / "one")
 
 
 def test_what_was_installed_is_there_for_the_next_program(place: Path, desk: Desk) -> None:
@@ -109,7 +127,7 @@ def test_a_refusal_is_a_part_of_the_error_that_the_program_sees(place: Path, des
 
 def test_nothing_is_asked_for_that_is_no_package_or_not_the_agents_wish(place: Path, desk: Desk) -> None:
     _put(place.parent, "lib")
-    (place.parent / "node_modules" / "lib" / "index.js").write_text(
+    (place.parent / "node_modules" / "lib" / "begin.js").write_text(
         "try { require('absent') } catch (e) { module.exports = e.code }"
     )
     code = """
