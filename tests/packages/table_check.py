@@ -25,6 +25,7 @@ from workbench.images.recipe import load_recipe
 from workbench.model.packages import PackagePolicy
 from workbench.packages.python_lists import PythonLists
 from workbench.packages.python_tables import normalised, tables
+from workbench.packages.stand_ins import stand_in_for_local_builds
 from workbench.settings import Settings
 
 _PLAN_S, _FETCH_S, _IMPORT_S, _MAKE_S = 90.0, 300.0, 60.0, 120.0
@@ -41,6 +42,11 @@ _LIBRARIES = re.compile(
 """that a slim Debian with Python has; and, of the last two, what is used where it is and not missed where it is not"""
 _LIBRARY_NAME = re.compile(r"\.so(\.|$)")
 _PROBE = Path(__file__).parent / "import_probe.py"
+_TELL = (
+    "import importlib.metadata as known, re\n"
+    "for one in known.distributions(): print(re.sub(r'[-_.]+', '-', one.name).lower() + '==' + one.version)"
+)
+"""asks an interpreter itself: what arrives late lies in a folder of its own"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +58,8 @@ class Place:
     constraints: Path
     present: frozenset[str]
     """pins that the interpreter has already"""
+    links: tuple[str, ...]
+    """options by which builds of its own can be planned with"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +111,7 @@ def _plan(place: Place, name: str, folder: Path) -> list[str]:
     asked.write_text(f"{name}\n", encoding="utf-8")
     said = _run(
         [place.uv, "pip", "compile", "--quiet", "--no-header", "--no-annotate", "--python", place.python,
-         "--constraint", str(place.constraints), *_fetch_rules(), str(asked)], _PLAN_S)  # fmt: skip
+         "--constraint", str(place.constraints), *place.links, *_fetch_rules(), str(asked)], _PLAN_S)  # fmt: skip
     return re.findall(r"^[\w.-]+==[^\s;]+", said, re.MULTILINE)
 
 
@@ -192,11 +200,13 @@ def _place(folder: Path, python: str | None) -> Place:
             made = folder / "venv"
             _run([sys.executable, "-m", "venv", "--without-pip", str(made)], _MAKE_S)
             python = str(made / "bin" / "python")
-    present = _run([uv, "pip", "freeze", "--quiet", "--python", python], _MAKE_S).split()
+    present = _run([python, "-I", "-c", _TELL], _MAKE_S).split()
     pinned = re.findall(r"^[\w.-]+==[^\\\n]+", recipe.lock.read_text(encoding="utf-8"), re.MULTILINE)
     constraints = folder / "constraints.txt"
     constraints.write_text("\n".join(present or pinned) + "\n", encoding="utf-8")
-    return Place(python, uv, constraints, frozenset(present))
+    site = _run([python, "-I", "-c", "import sys; print(*sys.path, sep='\\n')"], _MAKE_S).splitlines()
+    local = stand_in_for_local_builds(map(Path, filter(os.path.isdir, site)), folder)
+    return Place(python, uv, constraints, frozenset(present), ("--find-links", str(local)) if local else ())
 
 
 def _chosen(arguments: argparse.Namespace) -> list[str]:

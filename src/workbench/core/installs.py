@@ -317,9 +317,11 @@ def _said(language: Language, wanted: Wanted) -> str:
 
 
 def _optional(asked: InstallAsked, wanted: Wanted) -> InstallTold:
+    # R's own name of a package: of the distribution's, `install.packages` knows nothing.
+    name = wanted.modules[0] if asked.language is Language.R else wanted.requirements[0]
     text = (
         f"{_said(asked.language, wanted)} failed and the code goes on without it, so nothing was installed; "
-        f"{_BY_NAME[asked.language].format(wanted.requirements[0])} would bring it"
+        f"{_BY_NAME[asked.language].format(name)} would bring it"
     )
     hint = Correction(kind=CorrectionKind.HINT, rule=PackageRule.OPTIONAL, text=text, line=asked.line)
     return InstallTold(refused=text, correction=hint)

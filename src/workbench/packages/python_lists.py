@@ -51,7 +51,7 @@ class PythonLists:
         if (wrong := tables().wrong.get(top)) and wrong.right:
             raise _refused(
                 f"no package is named after {module.partition('.')[0]!r}: as a package, {top!r} {wrong.reason}; "
-                f"use {wrong.right!r}"
+                f"use {wrong.right!r}{_with_modules(wrong.right)}"
             )
         if top in tables().distributions:
             # What the package is called is no module of it, whatever the policy.
@@ -137,15 +137,27 @@ def _namespace(module: str, shared: str) -> PackageRefused:
 
 def _no_provider(module: str, top: str, policy: PackagePolicy) -> PackageRefused:
     top_module = module.partition(".")[0]
-    near = _nearest(module, tables().modules) or _nearest(top_module, tables().modules)
+    # Parts of Python are mistyped as well.
+    known = {*tables().modules, *(name for name in sys.stdlib_module_names if not name.startswith("_"))}
+    near = _nearest(module, known) or _nearest(top_module, known)
     if near is None and (distribution := _nearest(top, tables().distributions)):
         near = next(iter(tables().distributions[distribution]), None)
     return _refused(f"no supported package provides {top_module!r}; {_next_step(near, top, policy)}")
 
 
 def _named_otherwise(module: str, distribution: str) -> PackageRefused:
-    modules = ", ".join(repr(one) for one in sorted(tables().distributions[distribution])[:_SHOWN])
-    return _refused(f"no module is named {module!r}: the package {distribution!r} has {modules}; import that")
+    return _refused(
+        f"no module is named {module!r}: the package {distribution!r} has {_modules_of(distribution)}; import that"
+    )
+
+
+def _with_modules(distribution: str) -> str:
+    modules = _modules_of(distribution)
+    return f", which has {modules}" if modules else ""
+
+
+def _modules_of(distribution: str) -> str:
+    return ", ".join(repr(one) for one in sorted(tables().distributions.get(distribution, ()))[:_SHOWN])
 
 
 def _not_admitted(distribution: str, name: str, policy: PackagePolicy) -> PackageRefused:

@@ -24,6 +24,7 @@ from workbench.packages.overlay import Overlay
 from workbench.packages.overlays import in_thread, locked, watched
 from workbench.packages.plans import Item, Plan, PlanMemory, plan_key, read_plan
 from workbench.packages.running import Ran, run
+from workbench.packages.stand_ins import stand_in_for_local_builds
 from workbench.packages.store import Entry, Store
 
 # Wheels are fetched beside each other; a small machine has better things to do than more of them.
@@ -200,6 +201,9 @@ class UvInstaller:
             (folder / "wanted.txt").write_text("\n".join(requirements), encoding="utf-8")
             pinned = "\n".join(f"{name}=={version}" for name, version in constraints.items())
             (folder / "constraints.txt").write_text(pinned, encoding="utf-8")
+            local = await asyncio.to_thread(stand_in_for_local_builds, base.site, self._kept / "stand-ins")
+            if local is not None:
+                more = (*more, "--find-links", str(local))
             return await self._run(
                 "pip", "compile", "wanted.txt", "--format", "pylock.toml", "--quiet", "--no-header",
                 "--python", base.python, "--only-binary", ":all:", "--constraints", "constraints.txt",

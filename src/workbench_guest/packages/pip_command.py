@@ -14,9 +14,9 @@ _NEVER = (
     "packages are installed for the whole session, read-only, by the workbench: `pip {}` is not possible here; "
     "`pip install`, `pip list`, `pip freeze` and `pip show` are"
 )
-# What says nothing here: where to install, how much to print, whether to ask, and that only wheels will do.
+# What says nothing here: where to install, how much more to print, whether to ask, and that only wheels will do.
 _FLAGS = (
-    "-q", "--quiet", "-v", "--verbose", "-U", "--upgrade", "-I", "--ignore-installed", "--force-reinstall", "-y",
+    "-v", "--verbose", "-U", "--upgrade", "-I", "--ignore-installed", "--force-reinstall", "-y",
     "--yes", "--user", "--system", "--pre", "--no-input", "--no-color", "--no-compile", "--no-cache-dir", "--isolated",
     "--no-build-isolation", "--disable-pip-version-check", "--break-system-packages", "--no-warn-script-location",
     "--no-warn-conflicts", "--prefer-binary",
@@ -70,6 +70,7 @@ def _reader(program: str) -> argparse.ArgumentParser:
 def _install(arguments: Sequence[str]) -> int:
     reader = _reader("pip install")
     reader.add_argument("-r", "--requirement", action="append", default=[])
+    reader.add_argument("-q", "--quiet", action="count", default=0)
     reader.add_argument("named", nargs="*")
     try:
         # Names stand before, between and after options.
@@ -83,20 +84,21 @@ def _install(arguments: Sequence[str]) -> int:
         return _error("name what to install: pip install NAME")
     # Also what no list has: the image may have more than is ever installed, such as PyTorch.
     there = wanted.already_there(asked)
-    for pin in there.values():
-        sys.stdout.write(f"Requirement already satisfied: {pin}\n")
+    said = [f"Requirement already satisfied: {pin}\n" for pin in there.values()]
     rest = [one for one in asked if one not in there]
-    return _ask_for(rest) if rest else 0
+    code = _ask_for(rest, said) if rest else 0
+    if not read.quiet:
+        sys.stdout.write("".join(said))
+    return code
 
 
-def _ask_for(requirements: list[str]) -> int:
+def _ask_for(requirements: list[str], said: list[str]) -> int:
     told = asking.install({"language": "python", "requirements": requirements}, ", ".join(requirements)[:200])
     if why := told.refused or told.failed:
         return _error(why)
-    for pin in told.result.get("present", []):
-        sys.stdout.write(f"Requirement already satisfied: {pin}\n")
+    said += [f"Requirement already satisfied: {pin}\n" for pin in told.result.get("present", [])]
     if installed := told.result.get("installed"):
-        sys.stdout.write(f"Successfully installed {' '.join(pin.replace('==', '-') for pin in installed)}\n")
+        said.append(f"Successfully installed {' '.join(pin.replace('==', '-') for pin in installed)}\n")
     return 0
 
 

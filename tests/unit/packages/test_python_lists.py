@@ -355,3 +355,10 @@ def test_every_refusal_is_one_line_that_names_the_thing(module: str, policy: Pac
     assert "\n" not in message
     assert repr(module) in message
     assert len(message) < 500
+
+
+@pytest.mark.parametrize(
+    ("module", "right"), [("opencv", "'cv2'"), ("tomllibb", "'tomllib'?"), ("colections", "'collections'?")]
+)
+def test_a_refusal_names_what_to_import(module: str, right: str) -> None:
+    assert right in refused_import(module).message

@@ -29,7 +29,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 def test_names_are_asked_for_and_what_came_of_it_is_said(
     asked: list[dict[str, Any]], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert pip_command.main(["install", "-q", "--upgrade", "x", "y>=2"]) == 0
+    assert pip_command.main(["install", "--upgrade", "x", "y>=2"]) == 0
     assert asked == [{"language": "python", "requirements": ["x", "y>=2"]}]
     said = capsys.readouterr().out
     assert "Successfully installed x-1.0 y>=2-1.0" in said
@@ -95,6 +95,16 @@ def test_options_that_change_nothing_here_are_taken_wherever_they_stand(
 ) -> None:
     assert pip_command.main(["--disable-pip-version-check", "install", *arguments]) == 0
     assert asked == [{"language": "python", "requirements": ["x"]}]
+
+
+def test_who_wants_it_quiet_hears_of_errors_only(
+    asked: list[dict[str, Any]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert pip_command.main(["install", "-q", "pytest"]) == 0
+    assert capsys.readouterr() == ("", "")
+    assert pip_command.main(["install", "-qq"]) == 1
+    assert capsys.readouterr().err
+    assert not asked
 
 
 def test_names_between_options_are_names(asked: list[dict[str, Any]]) -> None:
