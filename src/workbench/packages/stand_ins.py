@@ -1,7 +1,7 @@
 """Wheels without contents, for builds that only the image has and no index, such as `torch==2.13.0+cpu`.
 
-With them a plan can name what is there, with what that needs, and is not made around another build of it. They are never
-installed: what the image has is no part of what is missing.
+With them a plan can name what is there, with what that needs, and is not made around another build of it. They are
+never installed: what the image has is no part of what is missing.
 """
 
 from __future__ import annotations
