@@ -1,0 +1,64 @@
+"""A runtime: a language that sessions can run, as a description. Adding one is a file and a Jupyter kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+PYTHON = "python"
+CONNECTION_FILE, GUEST = "{connection_file}", "{guest}"
+"""in the command of a kernel: where its connection file is, and the folder that the guest's packages are in"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Need:
+    """A file of the machine that a runtime cannot do without."""
+
+    any_of: tuple[str, ...]
+    """one of these is enough; a name without a slash is looked for on the path of sandboxes"""
+    install: str
+    """what to do if there is none, as a command"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runtime:
+    """What is known of one language before any kernel of it runs."""
+
+    name: str
+    title: str
+    """as people write it"""
+    language: str
+    """as Jupyter's notebooks call it"""
+    kernelspec: str
+    """the name under which notebooks know its kernel"""
+    file_extension: str
+    aliases: tuple[str, ...] = ()
+    """other names that callers may use"""
+    argv: tuple[str, ...] = ()
+    """the command of its kernel; empty for the image's own interpreter, which is forked"""
+    env: tuple[tuple[str, str], ...] = ()
+    """variables that its kernel needs"""
+    needs: tuple[Need, ...] = ()
+    no_memory: str = ""
+    """why its memory cannot be kept beside it: no undo, no branch, no restoring; empty if it can"""
+
+    @property
+    def forked(self) -> bool:
+        """Whether it is the image's own interpreter."""
+        return not self.argv
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All that it is called by callers."""
+        return (self.name, *self.aliases)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runtimes:
+    """Those of one server."""
+
+    known: tuple[Runtime, ...] = field(default_factory=tuple)
+
+    def find(self, name: str) -> Runtime | None:
+        """By its name or another that it has, in whatever letters."""
+        wanted = name.strip().lower()
+        return next((one for one in self.known if wanted in one.names), None)

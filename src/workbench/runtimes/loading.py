@@ -1,0 +1,50 @@
+"""Reads descriptions of runtimes; what they mean is in `model/runtime.py`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from workbench.errors import InvalidRequest
+from workbench.model.runtime import Runtime, Runtimes
+
+_SHIPPED = Path(__file__).parent
+_MOST_BYTES = 64 * 1024
+
+
+def load_runtimes(added: Path | None = None) -> Runtimes:
+    """Those that are shipped, then those of a folder of the operator's, which may replace shipped ones by name.
+
+    Raises:
+        InvalidRequest: a file that is no description, or a name that two have; the file is named.
+    """
+    found: dict[str, Runtime] = {}
+    for folder in (_SHIPPED, *([added] if added is not None else [])):
+        if not folder.is_dir():
+            raise InvalidRequest(f"no such folder of runtimes: {folder}")
+        for path in sorted(folder.glob("*.json")):
+            one = _read(path)
+            found[one.name] = one
+    _check_names(found)
+    return Runtimes(known=tuple(found.values()))
+
+
+def _read(path: Path) -> Runtime:
+    with path.open("rb") as file:
+        data = file.read(_MOST_BYTES)
+    try:
+        one = msgspec.json.decode(data, type=Runtime)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as problem:
+        raise InvalidRequest(f"{path} is no description of a runtime: {problem}") from None
+    if one.name != path.stem or not one.name.isidentifier() or one.name != one.name.lower():
+        raise InvalidRequest(f"{path} describes {one.name!r}; the name is a small-letter word, and the file's own")
+    return one
+
+
+def _check_names(found: dict[str, Runtime]) -> None:
+    owner: dict[str, str] = {}
+    for one in found.values():
+        for name in one.names:
+            if owner.setdefault(name, one.name) != one.name:
+                raise InvalidRequest(f"two runtimes are called {name!r}: {owner[name]} and {one.name}")
