@@ -32,6 +32,7 @@ from workbench.model.execution import (
     Variable,
 )
 from workbench.model.ids import CellId, KernelId, MountId, SandboxId
+from workbench.model.runtime import PYTHON
 from workbench.model.tier import Tier
 
 
@@ -83,6 +84,8 @@ class KernelOrder:
     """why an earlier memory of the same session is gone; told by the first receipt"""
     snapshots: bool = True
     """whether its memory is kept between cells"""
+    runtime: str = PYTHON
+    """by its name; the host knows how it is started"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

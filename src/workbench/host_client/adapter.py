@@ -131,6 +131,7 @@ class HostClient:
             start_up=order.start_up,
             lost_before=order.lost_before,
             snapshots=order.snapshots,
+            runtime=order.runtime,
         )
         return _kernel_state(await self._again(order.at.sandbox, request, kernels.KernelReport))
 

@@ -11,6 +11,7 @@ from workbench.model.execution import (
     SnapshotState,
     Variable,
 )
+from workbench.model.runtime import PYTHON
 from workbench.wire.values import Request, Value
 
 
@@ -31,6 +32,8 @@ class StartKernel(Request, frozen=True, kw_only=True):
     """why an earlier memory of the same session is gone; told by the first receipt"""
     snapshots: bool = True
     """whether its memory is kept between cells"""
+    runtime: str = PYTHON
+    """by its name"""
 
 
 class KernelReport(Value, frozen=True, kw_only=True, tag=True):
