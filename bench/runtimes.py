@@ -158,10 +158,9 @@ async def measure(settings: Settings, *, quick: bool) -> list[Row]:
     node_peers = tuple(peer for peer in (DENO, TSLAB) if Path(peer.argv[0]).exists())
     peers = (*node_peers, *((IRKERNEL,) if shutil.which("R") else ()))
     times = await latency(settings, peers, 1 if quick else 10)
+    first = "to its first answer, beside"
     rows = [
-        _faster(
-            f"a session of Node.js to its first answer, beside {peer.name}", times.node, times.peers[peer.name], must
-        )
+        _faster(f"a session of Node.js {first} {peer.name}", times.node, times.peers[peer.name], must)
         for peer, must in ((DENO, 3), (TSLAB, 8))
         if peer in node_peers
     ]
