@@ -122,7 +122,8 @@ NODE = Language(
     writes="require('fs').writeFileSync('/mnt/files/from_code.txt', 'kept')",
     picture="",
     ends="process.exit(3)",
-    killed="console.log('before the end'); await new Promise(r => setTimeout(r, 300))\nprocess.kill(process.pid, 'SIGKILL')",
+    killed="console.log('before the end')\nawait new Promise(r => setTimeout(r, 300))\n"
+    "process.kill(process.pid, 'SIGKILL')",
     folder="process.cwd()",
 )
 

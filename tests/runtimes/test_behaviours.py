@@ -161,7 +161,7 @@ def test_code_that_ends_its_process_is_told_so(own_session: Session, language: L
 def test_undo_and_branch_are_there_or_refused_in_words(own_session: Session, language: Language) -> None:
     own_session.run(language.assign)
     result = own_session.run(language.use)
-    undo, branch = own_session.post("undo", cells=1), own_session.post("branches", id=f"{own_session.name}-b")
+    undo, branch = own_session.post("undo", cells=1), own_session.post("branch", id=f"{own_session.name}-b")
     if language.remembers:
         assert (undo.status_code, branch.status_code // 100) == (200, 2), (undo.text, branch.text)
         return
@@ -173,7 +173,7 @@ def test_undo_and_branch_are_there_or_refused_in_words(own_session: Session, lan
 
 def test_its_notebook_names_its_language(own_session: Session, language: Language) -> None:
     own_session.run(language.assign)
-    answer = own_session.client.get(f"/v1/sessions/{own_session.name}/notebook")
+    answer = own_session.client.get(f"/v1/sessions/{own_session.name}/history.ipynb")
     assert answer.status_code == 200, answer.text
     told = json.loads(answer.text)["metadata"]["kernelspec"]["language"]
     assert told.lower() == {"node": "javascript"}.get(language.runtime, language.runtime)
