@@ -26,6 +26,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "packages": INNER,
     "engines": {*INNER, "guest_trees"},
     "images": {"errors", "model"},
+    "runtimes": {"errors", "model"},
     "wire": {"errors", "model"},
     "egress": {"errors", "model"},
     "services": INNER,
@@ -35,7 +36,18 @@ MAY_IMPORT: dict[str, set[str]] = {
     "core": INNER,
     "kernels": {*INNER, "data_folder"},
     "storage": {*INNER, "data_folder", "guest_trees", "guest_files", "threads"},
-    "host": {*INNER, "wire", "engines", "images", "kernels", "settings", "data_folder", "guest_trees", "guest_files"},
+    "host": {
+        *INNER,
+        "wire",
+        "engines",
+        "images",
+        "kernels",
+        "runtimes",
+        "settings",
+        "data_folder",
+        "guest_trees",
+        "guest_files",
+    },
     "host_client": {*INNER, "wire", "settings", "data_folder"},
     "doctor": {*INNER, "engines", "images", "guest_trees"},
     "testing": INNER,
@@ -45,8 +57,8 @@ MAY_IMPORT: dict[str, set[str]] = {
 }
 # The only part that knows every adapter.
 MAY_IMPORT["wiring"] = {
-    *INNER, "core", "egress", "images", "packages", "services", "storage", "toolkits", "host_client", "data_folder",
-    "settings",
+    *INNER, "core", "egress", "images", "packages", "runtimes", "services", "storage", "toolkits", "host_client",
+    "data_folder", "settings",
 }  # fmt: skip
 # The command line puts everything together.
 MAY_IMPORT["cli"] = set(MAY_IMPORT) - {"__init__"}

@@ -98,6 +98,8 @@ class Settings:
     """how much output is kept of one cell or command, and of one process per stream"""
     cell_limit_max_s: int = 3600
     """the longest time limit that a caller may ask for"""
+    runtimes_dir: str = ""
+    """a folder with further descriptions of runtimes, which may replace shipped ones by name; empty is none"""
     snapshots_kept: int = 3
     """of one kernel: the newest for a loss, the others for undo"""
     log_level: str = "info"
@@ -280,7 +282,7 @@ def _parsed_as(setting: str, name: str, text: str) -> Any:
             return kind(_one_of(name, text, tuple(kind)))
         case "allow_plain_http" | "preload" | "start_host":
             return _one_of(name, text, _SWITCH) == "true"
-        case "tls_cert" | "tls_key":
+        case "tls_cert" | "tls_key" | "runtimes_dir":
             return str(_folder(name, text)) if text else ""
         case "listen_host":
             return _host(name, text)

@@ -44,7 +44,7 @@ from workbench_guest.messages import (
 _CALLS_BACKLOG = 128
 # Imported before the first clone because a sandbox uses them before it may open a file, or at every start.
 _ALWAYS = ("encodings.idna", "encodings.utf_8", "subprocess", "threading", "linecache", "traceback",
-           "workbench_guest.entries.run_code")  # fmt: skip
+           "workbench_guest.entries.run_code", "workbench_guest.entries.program_kernel")  # fmt: skip
 
 
 def enter_user_namespace(userns: int) -> NoReturn:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections.abc import AsyncIterator, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from workbench.contracts.engine import Sandbox, SandboxSpec
+from workbench.contracts.engine import Engine, Sandbox, SandboxSpec
 from workbench.contracts.kernel import KernelEvent, KernelStart
 from workbench.engines.namespace.engine import NamespaceEngine
 from workbench.engines.options import EngineOptions
@@ -17,6 +17,7 @@ from workbench.kernels.jupyter import JupyterKernel
 from workbench.kernels.launcher import JupyterLauncher
 from workbench.model.execution import Cell, Piece, PieceKind
 from workbench.model.ids import KernelId, new_cell_id, new_sandbox_id
+from workbench.model.runtime import FORKED, Runtime
 from workbench.model.tier import STANDARD
 from workbench_guest.messages import CALLS_VARIABLE
 
@@ -35,6 +36,7 @@ class Live:
     turns: asyncio.Lock = field(default_factory=asyncio.Lock)
     asked: list[str] = field(default_factory=list)
     """first lines of what attached notebooks ran"""
+    runtime: Runtime = FORKED
 
     async def run(self, code: str, *, store_history: bool = True) -> list[KernelEvent]:
         """A cell of the session's, to its end."""
@@ -56,19 +58,19 @@ class Live:
         """End the memory and begin another one in the same sandbox."""
         await self.kernel.aclose()
         self.generation += 1
-        self.kernel = await self.launcher.start(self.sandbox, _start(self.generation))
+        self.kernel = await self.launcher.start(self.sandbox, _start(self.generation, self.runtime))
 
 
 class Place:
     """An engine and a launcher below one folder."""
 
-    def __init__(self, engine: NamespaceEngine, options: EngineOptions) -> None:
+    def __init__(self, engine: Engine, options: EngineOptions) -> None:
         self._engine = engine
         self._options = options
         self._launcher = JupyterLauncher(options.run_dir / "kernels")
         self._made: list[Live] = []
 
-    async def live(self) -> Live:
+    async def live(self, runtime: Runtime = FORKED) -> Live:
         """One more kernel, in a fresh sandbox."""
         identity = new_sandbox_id()
         files = self._options.files_root / identity
@@ -78,11 +80,11 @@ class Place:
         spec = SandboxSpec(id=identity, tier=STANDARD, files=files, env=env, first_entry="kernel")
         sandbox = await self._engine.create(spec)
         try:
-            kernel = await self._launcher.start(sandbox, _start(1))
+            kernel = await self._launcher.start(sandbox, _start(1, runtime))
         except BaseException:
             await sandbox.aclose()
             raise
-        self._made.append(Live(sandbox, kernel, self._launcher))
+        self._made.append(Live(sandbox, kernel, self._launcher, runtime=runtime))
         return self._made[-1]
 
     async def until_pooled(self) -> None:
@@ -100,11 +102,13 @@ class Place:
 
 
 @contextlib.asynccontextmanager
-async def open_place(options: EngineOptions) -> AsyncIterator[Place]:
+async def open_place(
+    options: EngineOptions, make: Callable[[EngineOptions], Engine] = NamespaceEngine
+) -> AsyncIterator[Place]:
     """Everything inside is closed at the end."""
     options.run_dir.mkdir(parents=True, exist_ok=True)
     options.files_root.mkdir(parents=True, exist_ok=True)
-    engine = NamespaceEngine(options)
+    engine = make(options)
     await engine.start()
     try:
         place = Place(engine, options)
@@ -150,8 +154,8 @@ def place_aside(options: EngineOptions) -> Iterator[tuple[Aside, Place]]:
         aside.close()
 
 
-def _start(generation: int) -> KernelStart:
-    return KernelStart(id=KernelId("main"), generation=generation, working_folder="/home/user")
+def _start(generation: int, runtime: Runtime = FORKED) -> KernelStart:
+    return KernelStart(id=KernelId("main"), generation=generation, working_folder="/home/user", runtime=runtime)
 
 
 def pieces(events: list[KernelEvent], kind: PieceKind) -> list[Piece]:

@@ -15,6 +15,7 @@ from workbench.contracts.engine import Sandbox
 from workbench.model.execution import Cell, Corrections, Piece, RuleCount, Variable
 from workbench.model.ids import KernelId, ProcessId, SandboxId
 from workbench.model.process import ProcessExit
+from workbench.model.runtime import FORKED, Runtime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +28,7 @@ class KernelStart:
     working_folder: str
     snapshot: str | None = None
     """go on with the memory of this snapshot"""
+    runtime: Runtime = FORKED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,6 +136,8 @@ class Kernel(Protocol):
     async def variables(self, most: int) -> tuple[Variable, ...]:
         """The names of the memory, sorted, without those that the interpreter brings. Between cells only.
 
+        Only kernels whose runtime tells its variables are asked, and only forked ones for what memories can do.
+
         Raises:
             KernelGone: it ended.
             KernelUnavailable: it did not answer in time.
@@ -197,13 +201,14 @@ class AttachPoint:
 
 
 class KernelLauncher(Protocol):
-    """Starts kernels of one language."""
+    """Starts kernels of every runtime."""
 
     async def start(self, sandbox: Sandbox, start: KernelStart) -> Kernel:
         """A kernel that is ready for its first cell.
 
         Raises:
-            KernelUnavailable: it did not come up, or there is no such snapshot; nothing is left of it.
+            KernelUnavailable: it did not come up, the machine lacks something that its runtime needs, or there is no
+                such snapshot; nothing is left of it.
             SandboxUnavailable: the sandbox is gone.
         """
         ...

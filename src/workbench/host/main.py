@@ -10,6 +10,7 @@ import signal
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from workbench import __version__
 from workbench.contracts.engine import Engine
@@ -28,6 +29,7 @@ from workbench.kernels.launcher import JupyterLauncher
 from workbench.model.capability import Level, shortfall
 from workbench.model.ids import new_host_id
 from workbench.model.image import Image
+from workbench.runtimes.loading import load_runtimes
 from workbench.settings import Settings
 
 _log = logging.getLogger(__name__)
@@ -40,6 +42,7 @@ async def run_host(settings: Settings, ready: Callable[[RunFolder], None], versi
         Conflict: another host is active in this data folder.
         IsolationTooWeak: the machine gives less than the settings insist on; the step is named.
         NotFound: the image is not built.
+        InvalidRequest: what the folder of runtimes has is no description of one.
     """
     # First of all: whoever ends us while we start gets the same clean end.
     leave = asyncio.Event()
@@ -82,6 +85,7 @@ async def _serve(
     version: str,
 ) -> None:
     _raise_descriptor_limit()
+    runtimes = load_runtimes(Path(settings.runtimes_dir) if settings.runtimes_dir else None)
 
     def image() -> Image:
         found = ChosenImage(settings.data_dir, settings.images_dir).find()
@@ -113,6 +117,7 @@ async def _serve(
             launcher=JupyterLauncher(run.path / "kernels"),
             cell_limit_max_s=settings.cell_limit_max_s,
             policy=SnapshotPolicy(kept=settings.snapshots_kept),
+            runtimes=runtimes,
         )
         server = HostServer(service, data, run, leaving.asked, version)
         await server.open()

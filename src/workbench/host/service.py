@@ -30,6 +30,7 @@ from workbench.model.capability import Level
 from workbench.model.ids import MountId, ProcessId, SandboxId, mount_id, process_id, sandbox_id
 from workbench.model.image import Image
 from workbench.model.process import ProcessSpec
+from workbench.model.runtime import Runtimes
 from workbench.model.tier import tier_named
 from workbench.wire import host as wire
 
@@ -60,6 +61,7 @@ class HostService:
         launcher: KernelLauncher,
         cell_limit_max_s: float,
         policy: SnapshotPolicy,
+        runtimes: Runtimes | None = None,
     ) -> None:
         self._engine = engine
         self._find_image = find_image
@@ -71,7 +73,9 @@ class HostService:
         self._limits_by = limits_by
         self._launcher = launcher
         run.spool.mkdir(exist_ok=True)
-        self._cell_options = CellOptions(launcher, run.spool, spool_max_bytes, cell_limit_max_s, policy=policy)
+        self._cell_options = CellOptions(
+            launcher, run.spool, spool_max_bytes, cell_limit_max_s, policy=policy, runtimes=runtimes or Runtimes()
+        )
         self.kernels = KernelService(lambda sandbox: self._hosted(sandbox, living=False))
         self.calls = CallDesk()
         self._journal = Journal(run.journal)

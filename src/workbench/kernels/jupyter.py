@@ -33,8 +33,9 @@ from workbench.kernels import events
 from workbench.kernels.channel import ZmqChannel, make_socket
 from workbench.kernels.last_words import LastWords
 from workbench.kernels.messages import Message, Signer, parse
+from workbench.kernels.program_words import ProgramWords
 from workbench.kernels.relay import Relay
-from workbench.model.execution import Cell, Piece, Variable
+from workbench.model.execution import Cell, Piece, PieceKind, Variable
 from workbench.model.process import ProcessExit
 
 # A cell is over when the kernel has answered and has said that it is idle; one of the two may be missing.
@@ -43,8 +44,10 @@ _REPLY_TIMEOUT_S = 2.0
 _VARIABLES_TIMEOUT_S = 10.0
 _SNAPSHOT_TIMEOUT_S = 10.0
 _UNPACK_TIMEOUT_S = 120.0
-# What a dead kernel sent is in the socket; it has come when nothing has come for this long.
-_QUIET_S, _QUIET_TIMEOUT_S = 0.03, 5.0
+# What a dead kernel sent is in the socket; that all has come is known by silence, or by this.
+_QUIET_TIMEOUT_S = 5.0
+# A program that has answered and is not heard on iopub had no subscriber yet when it said that it is busy.
+_NUDGE_S = 0.05
 _LOOK_S = 0.002
 _END_TIMEOUT_S = 5.0
 # A reader that falls this far behind stops the kernel's output, not ours.
@@ -110,9 +113,18 @@ class JupyterKernel:
     """One memory. Made by the launcher, owned by the host."""
 
     def __init__(
-        self, process: Process, sockets: Sockets, words: LastWords, key: str, open_door: Callable[[Turn], Relay]
+        self,
+        process: Process,
+        sockets: Sockets,
+        words: LastWords,
+        key: str,
+        open_door: Callable[[Turn], Relay],
+        *,
+        forked: bool = True,
     ) -> None:
+        """`forked` is the image's own interpreter, which knows requests that no other kernel does."""
         self._process = process
+        self._forked = forked
         self._sockets = sockets
         self._words = words
         self._open_door = open_door
@@ -131,21 +143,44 @@ class JupyterKernel:
         self._closing: asyncio.Task[None] | None = None
         self._iopub = ZmqChannel(sockets.connect("iopub", zmq.SUB), self._on_iopub)
         self._shell = ZmqChannel(sockets.connect("shell", zmq.DEALER, identity=_IDENTITY), self._on_shell)
+        words.listen(self._tell)
         self._following = asyncio.create_task(words.follow(), name="a kernel's last words")
         self._waiting = asyncio.create_task(self._wait_for_end(), name="the end of a kernel")
 
     async def ready(self) -> bool:
         """Whether it has come up; False if it ended instead."""
-        heard = asyncio.create_task(self._heard.wait())
+        heard = asyncio.create_task(self._heard.wait() if self._forked else self._nudge())
         try:
             await asyncio.wait([heard, self._waiting], return_when=asyncio.FIRST_COMPLETED)
         finally:
             heard.cancel()
-        return self._heard.is_set() and self._gone is None
+        if self._gone is not None or not self._heard.is_set():
+            return False
+        if isinstance(self._words, ProgramWords):
+            self._begin_clean(self._words)
+        return True
+
+    async def _nudge(self) -> None:
+        """Until it answers and is heard: what a program says before anybody listens goes nowhere."""
+        with contextlib.suppress(KernelGone):
+            while True:
+                await self._ask("kernel_info_request", {}, None)
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(_NUDGE_S):
+                        await self._heard.wait()
+                        return
+
+    def _begin_clean(self, words: ProgramWords) -> None:
+        """What a program says of its own start is no cell's output; what its keeper says of it is."""
+        words.catch_up()
+        self.left_over()
+        self._stray_characters = 0
+        if said := words.told_so_far():
+            self._tell(Piece(kind=PieceKind.STDERR, text=said))
 
     async def last_said(self) -> str:
         """What the interpreter wrote last, for who must explain why there is no kernel."""
-        await asyncio.wait([self._following], timeout=_QUIET_S)
+        await asyncio.wait([self._following], timeout=self._words.quiet_s)
         printed = "".join(piece.text for piece in self._stray)
         lines = (printed + self._words.tail).strip().splitlines()
         return f": {lines[-1]}" if lines else ""
@@ -199,6 +234,7 @@ class JupyterKernel:
             run.add(piece, size)
             if run.pending_bytes > _MOST_PENDING_BYTES:
                 self._iopub.pause(_READER)
+                self._words.pause()
         elif self._stray_characters < _MOST_STRAY_CHARACTERS:
             self._stray_characters += len(piece.text)
             self._stray.append(piece)
@@ -233,6 +269,7 @@ class JupyterKernel:
         metadata = _SERVED if cell.corrected else b"{}"
         identity, frames = self.signer.request("execute_request", content, metadata=metadata)
         run = self._run = _Run(identity)
+        caught_up = False
         try:
             self._shell.send(frames)
             while True:
@@ -240,9 +277,15 @@ class JupyterKernel:
                     yield run.events.popleft()
                 run.pending_bytes = 0
                 self._iopub.resume(_READER)
+                self._words.resume()
                 if run.events:
                     continue
                 if (finished := self._finished(run)) is not None:
+                    if not caught_up:
+                        # Once: what goes on printing in the background must not put off the end for ever.
+                        caught_up = True
+                        self._words.catch_up()
+                        continue
                     if not run.began:
                         yield Began(execution_count=finished.execution_count)
                     yield finished
@@ -253,6 +296,7 @@ class JupyterKernel:
         finally:
             self._run = None
             self._iopub.resume(_READER)
+            self._words.resume()
 
     async def _something(self, run: _Run) -> None:
         """Until there is news; with half of an end in hand, not longer than the other half may take."""
@@ -301,7 +345,7 @@ class JupyterKernel:
         content = {"path": path, "cwd": working_folder}
         return events.carried(await self._ask("workbench_unpack_request", content, _UNPACK_TIMEOUT_S))
 
-    async def _ask(self, kind: str, content: dict[str, Any], timeout_s: float) -> bytes:
+    async def _ask(self, kind: str, content: dict[str, Any], timeout_s: float | None) -> bytes:
         """A message of our own; the content of its reply."""
         self._raise_if_gone()
         identity, frames = self.signer.request(kind, content)
@@ -314,14 +358,15 @@ class JupyterKernel:
             if answer.done():
                 return answer.result().content
             self._raise_if_gone()
-            raise KernelUnavailable(f"the kernel has not answered for {timeout_s:.0f} s")
+            raise KernelUnavailable(f"the kernel has not answered for {timeout_s or 0:.0f} s")
         finally:
             del self._replies[identity]
 
     async def use_threads(self, count: int) -> None:
-        """As the contract says."""
-        _, frames = self.signer.request("workbench_threads_request", {"threads": count})
-        self._shell.send(frames)
+        """As the contract says; other programs than ours find out by themselves, or do not."""
+        if self._forked:
+            _, frames = self.signer.request("workbench_threads_request", {"threads": count})
+            self._shell.send(frames)
 
     async def interrupt(self) -> None:
         """As the contract says."""
@@ -371,10 +416,10 @@ class JupyterKernel:
             if self._received == self._words.sent():
                 break
             await asyncio.sleep(_LOOK_S)
-            if time.monotonic() - max(ended_at, self._heard_at) >= _QUIET_S:
+            if time.monotonic() - max(ended_at, self._heard_at) >= self._words.quiet_s:
                 break
-        await asyncio.wait([self._following], timeout=_QUIET_S)
-        if self._run is not None and not self._run.began and self._words.begun() == self._run.request:
+        await asyncio.wait([self._following], timeout=self._words.quiet_s)
+        if self._run is not None and not self._run.began and self._words.has_begun(self._run.request):
             self._begin(self._run, 0)
         for piece in self._words.take_rest():
             self._tell(piece)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 
 from workbench.contracts.engine import Process
 from workbench.model.execution import Piece, PieceKind
@@ -20,6 +21,9 @@ _CELL = re.compile(r".*/ipykernel_\d+/\d+\.py")
 
 class LastWords:
     """Owns the reading ends of the pipes and the descriptor of the shared memory."""
+
+    quiet_s = 0.03
+    """what a dead kernel sent has come when nothing has come for this long"""
 
     def __init__(self, process: Process, readers: list[int], memory: int) -> None:
         self._process = process
@@ -45,9 +49,21 @@ class LastWords:
         """What the interpreter itself wrote last."""
         return self._own.decode("utf-8", "replace")
 
-    def begun(self) -> str:
-        """The request that was begun last."""
-        return last_request(self._memory)
+    def has_begun(self, request: str) -> bool:
+        """Whether it is the request that was begun last."""
+        return last_request(self._memory) == request
+
+    def listen(self, tell: Callable[[Piece, int], None]) -> None:
+        """Nothing: the kernel reads its pipes itself, and tells by the protocol."""
+
+    def pause(self) -> None:
+        """Nothing."""
+
+    def resume(self) -> None:
+        """Nothing."""
+
+    def catch_up(self) -> None:
+        """Nothing."""
 
     def sent(self) -> int:
         """How many messages it handed over to be sent; its own word."""

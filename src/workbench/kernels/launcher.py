@@ -21,7 +21,9 @@ from workbench.contracts.kernel import Carried, KernelStart, Turn, process_of
 from workbench.errors import InvalidRequest, KernelUnavailable
 from workbench.kernels.jupyter import JupyterKernel, Sockets
 from workbench.kernels.last_words import LastWords
+from workbench.kernels.needs import check_needs
 from workbench.kernels.packing import pack
+from workbench.kernels.program_words import ProgramWords
 from workbench.kernels.relay import Relay
 from workbench.model.ids import KernelId, SandboxId
 from workbench.model.process import ProcessSpec
@@ -50,27 +52,26 @@ class JupyterLauncher:
 
     async def start(self, sandbox: Sandbox, start: KernelStart) -> JupyterKernel:
         """As the contract says."""
+        runtime = start.runtime
+        check_needs(runtime, isolated=sandbox.description.isolated)
         name = f"{sandbox.description.id}.{start.id}.{start.generation}"
         place = self._folder / name
         place.mkdir(mode=0o700)
         short = f"/proc/self/fd/{self._reach}/{name}"
-        parts = _Parts(place, short)
+        parts = _Parts(place, short, shared=runtime.forked)
         try:
             key = secrets.token_hex(16)
-            order = msgspec.json.encode({"key": key, "working_folder": start.working_folder})
-            spec = ProcessSpec(
-                id=process_of(start.id, start.generation),
-                entry="kernel",
-                payload=order,
-                may_snapshot=sandbox.description.snapshots,
-                snapshot=start.snapshot,
-            )
-            process = await _started(sandbox, spec, parts.passed)
+            if runtime.forked:
+                process = await _started(sandbox, _forked(sandbox, start, key), parts.passed)
+                words = LastWords(process, parts.readers, parts.memory)
+            else:
+                process = await _started(sandbox, _kept(start, key), parts.passed_to_keeper)
+                words = ProgramWords(process, parts.readers)
             parts.close_far()
-            words = LastWords(process, parts.readers, parts.memory)
             key_of_door = (sandbox.description.id, start.id)
             open_door = functools.partial(self._open_door, key_of_door)
-            kernel = JupyterKernel(process, Sockets(self._context, short, place), words, key, open_door)
+            sockets = Sockets(self._context, short, place)
+            kernel = JupyterKernel(process, sockets, words, key, open_door, forked=runtime.forked)
             parts.kept = True
         finally:
             parts.close()
@@ -118,9 +119,9 @@ class JupyterLauncher:
 
 
 class _Parts:
-    """What is made for one kernel: four listening sockets, two pipes, memory for the last words."""
+    """What is made for one kernel: four listening sockets, two pipes, memory for the last words if it is `shared`."""
 
-    def __init__(self, place: Path, short: str) -> None:
+    def __init__(self, place: Path, short: str, *, shared: bool) -> None:
         self.kept = False
         self._place = place
         self._far: list[int] = []
@@ -141,12 +142,18 @@ class _Parts:
                 self.passed += [reader, writer]
                 with contextlib.suppress(OSError):
                     _widen(reader)
-            self.memory = os.memfd_create("last words", os.MFD_CLOEXEC)
-            self.passed.append(self.memory)
-            os.ftruncate(self.memory, TOTAL_BYTES)
+            if shared:
+                self.memory = os.memfd_create("last words", os.MFD_CLOEXEC)
+                self.passed.append(self.memory)
+                os.ftruncate(self.memory, TOTAL_BYTES)
         except BaseException:
             self.close()
             raise
+
+    @property
+    def passed_to_keeper(self) -> list[int]:
+        """The sockets, and the writing ends alone: the host reads what a program prints."""
+        return [*self._far]
 
     def close_far(self) -> None:
         """What only the guest has from now on."""
@@ -160,6 +167,32 @@ class _Parts:
             for descriptor in (*self.readers, *filter(None, (self.memory,))):
                 os.close(descriptor)
             shutil.rmtree(self._place, ignore_errors=True)
+
+
+def _forked(sandbox: Sandbox, start: KernelStart, key: str) -> ProcessSpec:
+    return ProcessSpec(
+        id=process_of(start.id, start.generation),
+        entry="kernel",
+        payload=msgspec.json.encode({"key": key, "working_folder": start.working_folder}),
+        may_snapshot=sandbox.description.snapshots,
+        snapshot=start.snapshot,
+    )
+
+
+def _kept(start: KernelStart, key: str) -> ProcessSpec:
+    order = {
+        "key": key,
+        "working_folder": start.working_folder,
+        "kernel": start.id,
+        "name": start.runtime.kernelspec,
+        "argv": start.runtime.argv,
+    }
+    return ProcessSpec(
+        id=process_of(start.id, start.generation),
+        entry="program_kernel",
+        payload=msgspec.json.encode(order),
+        env=dict(start.runtime.env),
+    )
 
 
 async def _started(sandbox: Sandbox, spec: ProcessSpec, passed: list[int]) -> Process:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 PYTHON = "python"
 CONNECTION_FILE, GUEST = "{connection_file}", "{guest}"
@@ -40,6 +40,8 @@ class Runtime:
     needs: tuple[Need, ...] = ()
     no_memory: str = ""
     """why its memory cannot be kept beside it: no undo, no branch, no restoring; empty if it can"""
+    tells_variables: bool = False
+    """whether its kernel answers `workbench_variables_request`; the image's own interpreter does anyway"""
 
     @property
     def forked(self) -> bool:
@@ -47,16 +49,32 @@ class Runtime:
         return not self.argv
 
     @property
+    def why_no_memory(self) -> str:
+        """In a clause with the language's name; empty if its memory can be kept."""
+        return "" if self.forked else f"{self.title}: {self.no_memory or 'its memory is not kept beside it'}"
+
+    @property
     def names(self) -> tuple[str, ...]:
         """All that it is called by callers."""
         return (self.name, *self.aliases)
+
+
+FORKED = Runtime(
+    name=PYTHON,
+    title="Python",
+    language="python",
+    kernelspec="python3",
+    file_extension=".py",
+    aliases=("python3", "py", "ipython"),
+)
+"""The image's own interpreter; `runtimes/python.json` says the same, and tests/unit/runtimes holds the two together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runtimes:
     """Those of one server."""
 
-    known: tuple[Runtime, ...] = field(default_factory=tuple)
+    known: tuple[Runtime, ...] = (FORKED,)
 
     def find(self, name: str) -> Runtime | None:
         """By its name or another that it has, in whatever letters."""

@@ -29,7 +29,7 @@ from tornado.ioloop import IOLoop
 from traitlets.config import Config
 from zmq.eventloop.zmqstream import ZMQStream
 
-from workbench_guest import afterfork, font_cache
+from workbench_guest import afterfork, font_cache, working_folder
 from workbench_guest.confine import forking
 from workbench_guest.corrections.cell import cells
 from workbench_guest.kernel import carrying, left_behind, rehearsal
@@ -38,7 +38,6 @@ from workbench_guest.kernel.copying import Copier, Kernel
 from workbench_guest.kernel.flight_recorder import TOTAL_BYTES, FlightRecorder
 from workbench_guest.kernel.kernel import NoSubshells, WorkbenchKernel
 from workbench_guest.kernel.streams import HIGH_WATER_MARK, Printed, Publisher
-from workbench_guest.messages import FILES, HOME
 
 # The host subscribes as soon as it has connected, which it does while we start.
 _SUBSCRIBED_TIMEOUT_MS = 20_000
@@ -136,14 +135,6 @@ def _attach_pyplot() -> None:
     families = {font.name for font in sys.modules["matplotlib.font_manager"].fontManager.ttflist}
     asian = [name for name in _ASIAN_FONTS if name in families][:1]
     matplotlib.rcParams["font.family"] = [*matplotlib.rcParams["font.family"], *asian]
-
-
-def _as_seen_here(folder: str) -> str:
-    """An engine that isolates nothing has its folders elsewhere, and says where in variables."""
-    for inside, variable in ((HOME, "HOME"), (FILES, "WORKBENCH_FILES")):
-        if folder == inside or folder.startswith(inside + "/"):
-            return os.environ.get(variable, inside) + folder[len(inside) :]
-    return folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,14 +247,7 @@ class Life:
 
     def _move_into(self, folder: str) -> str:
         """What is to be said about it: one that cannot be used is no reason to have no kernel."""
-        note = ""
-        try:
-            os.makedirs(_as_seen_here(folder), exist_ok=True)
-            os.chdir(_as_seen_here(folder))
-        except (OSError, ValueError) as problem:
-            why = getattr(problem, "strerror", None) or problem
-            note = f"[sandbox] cells start in {HOME}, as the working folder {folder!r} cannot be used: {why}\n"
-            os.chdir(_as_seen_here(HOME))
+        note = working_folder.enter(folder)
         sys.path[0:0] = [""] if "" not in sys.path else []
         sys.argv = [""]
         home = os.environ.get("HOME", "/home/user")

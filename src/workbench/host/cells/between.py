@@ -15,6 +15,7 @@ from workbench.host.cells.snapshots import Snapshot, Snapshots
 from workbench.host.cells.words import how_it_ended
 from workbench.model.execution import Variable
 from workbench.model.ids import new_cell_id
+from workbench.model.runtime import FORKED, Runtime
 
 # Beyond the kernel's own patience with the question.
 _VARIABLES_S = 30.0
@@ -37,7 +38,13 @@ class Between:
     """
 
     def __init__(
-        self, queue: TurnQueue, memories: Memories, snapshots: Snapshots, own: Own, keep: Callable[[Ticket], None]
+        self,
+        queue: TurnQueue,
+        memories: Memories,
+        snapshots: Snapshots,
+        own: Own,
+        keep: Callable[[Ticket], None],
+        runtime: Runtime = FORKED,
     ) -> None:
         """`keep` has a snapshot taken in the turn after the ticket's."""
         self._queue = queue
@@ -45,13 +52,29 @@ class Between:
         self._snapshots = snapshots
         self._own = own
         self._keep = keep
+        self._runtime = runtime
+
+    def check_memory(self, what: str) -> None:
+        """For what needs a memory that can be kept or carried.
+
+        Raises:
+            Conflict: this one's cannot; the message names the language.
+        """
+        if why := self._runtime.why_no_memory:
+            raise Conflict(f"there is no {what} here, {why}", {"runtime": self._runtime.name})
 
     async def variables(self, most: int, wait_s: float) -> tuple[Variable, ...]:
         """The names of the memory.
 
         Raises:
+            Conflict: kernels of this language do not tell them.
             KernelUnavailable: its turn did not come in time, or there is no kernel.
         """
+        if not (self._runtime.forked or self._runtime.tells_variables):
+            raise Conflict(
+                f"kernels of {self._runtime.title} do not tell their variables: ask by a cell",
+                {"runtime": self._runtime.name},
+            )
 
         async def ask(memory: Memory) -> tuple[Variable, ...]:
             async with asyncio.timeout(_VARIABLES_S):
@@ -69,6 +92,7 @@ class Between:
             Conflict: this kernel cannot be copied.
             KernelUnavailable: its turn did not come in time, or there is no kernel.
         """
+        self.check_memory("copy of the memory")
 
         async def copied(memory: Memory) -> Snapshot:
             made = await self._snapshots.copy(memory.kernel, memory.cells, memory.execution_count)
@@ -111,6 +135,7 @@ class Between:
             Conflict: a cell runs, or so many are not kept; nothing changed.
             KernelUnavailable: the memory cannot be had; nothing changed.
         """
+        self.check_memory("undo")
         # From here to the place in the queue nothing may come between: what waits is refused only if there is a way.
         first = await self._memories.ready()
         seen = first.cells

@@ -31,6 +31,7 @@ async def copy_session(
         SandboxUnavailable, QuotaExceeded: the files could not be copied.
     """
     sandbox, between = source
+    target[1].check_memory("taking up of variables")
     snapshot = await between.copy(wait_s)
     path = f"/tmp/.carried-{secrets.token_hex(8)}"
     try:

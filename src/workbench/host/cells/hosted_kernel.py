@@ -86,7 +86,10 @@ class HostedKernel:
         self._tasks: set[asyncio.Task[Any]] = set()
         self._interrupts = Interrupts(self._own, self._patience.ladder)
         self._visits = Visits(visit)
-        self.snapshots = Snapshots(sandbox, wanted.kernel, meter, policy, on=wanted.snapshots)
+        runtime = wanted.runtime
+        self.snapshots = Snapshots(
+            sandbox, wanted.kernel, meter, policy, on=wanted.snapshots, never=runtime.why_no_memory
+        )
         self.memories = Memories(
             sandbox=sandbox,
             launcher=launcher,
@@ -99,7 +102,7 @@ class HostedKernel:
             patience=self._patience,
         )
 
-        self.between = Between(self._queue, self.memories, self.snapshots, self._own, self._keep_memory)
+        self.between = Between(self._queue, self.memories, self.snapshots, self._own, self._keep_memory, runtime)
 
     @property
     def busy(self) -> bool:

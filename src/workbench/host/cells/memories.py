@@ -159,6 +159,7 @@ class Memories:
             generation=self._generation,
             working_folder=self._wanted.working_folder,
             snapshot=snapshot.name if snapshot else None,
+            runtime=self._wanted.runtime,
         )
         try:
             async with asyncio.timeout(self._patience.start_s):

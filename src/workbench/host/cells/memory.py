@@ -10,6 +10,7 @@ from workbench.host.cells.cell_run import Ladder
 from workbench.host.cells.words import Restored, restored_words
 from workbench.model.execution import MemoryState
 from workbench.model.ids import KernelId
+from workbench.model.runtime import FORKED, Runtime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +81,7 @@ class Wanted:
     working_folder: str
     start_up: str
     snapshots: bool = True
+    runtime: Runtime = FORKED
 
 
 def joined(before: str, reason: str) -> str:

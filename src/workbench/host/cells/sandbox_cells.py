@@ -29,6 +29,7 @@ from workbench.host.waits import MAX_WAIT_S, bounded
 from workbench.model.calls import Caller
 from workbench.model.execution import Cell, CellResult, Command, CommandResult, Receipt
 from workbench.model.ids import KernelId, SandboxId, cell_id, kernel_id
+from workbench.model.runtime import Runtime, Runtimes
 from workbench.wire import kernels as wire
 
 _log = logging.getLogger(__name__)
@@ -46,6 +47,7 @@ class CellOptions(NamedTuple):
     patience: Patience = Patience()
     grace: Grace = Grace()
     policy: SnapshotPolicy = SnapshotPolicy()
+    runtimes: Runtimes = Runtimes()
 
 
 class SandboxCells:
@@ -130,6 +132,7 @@ class SandboxCells:
             working_folder=request.working_folder,
             start_up=request.start_up,
             snapshots=request.snapshots,
+            runtime=self._runtime(request.runtime),
         )
         kernel = self._kernels.get(wanted.kernel)
         if kernel is None:
@@ -140,6 +143,13 @@ class SandboxCells:
             raise Conflict(f"there is another kernel {wanted.kernel} already", {"kernel": wanted.kernel})
         await self._until_ready(kernel)
         return kernel.report(self._id)
+
+    def _runtime(self, name: str) -> Runtime:
+        found = self._options.runtimes.find(name)
+        if found is None:
+            there = ", ".join(one.name for one in self._options.runtimes.known)
+            raise InvalidRequest(f"no such runtime: {name!r}; there are: {there}", {"runtime": name})
+        return found
 
     def _add(self, wanted: Wanted, epoch: int, lost_before: str = "", source: Snapshot | None = None) -> HostedKernel:
         kernel = self._kernels[wanted.kernel] = HostedKernel(

@@ -72,8 +72,19 @@ class Snapshot:
 class Snapshots:
     """Owned by a hosted kernel. Every call is made in the kernel's turn, but for those that only look or drop."""
 
-    def __init__(self, sandbox: Sandbox, kernel: KernelId, meter: Meter, policy: SnapshotPolicy, *, on: bool) -> None:
+    def __init__(
+        self,
+        sandbox: Sandbox,
+        kernel: KernelId,
+        meter: Meter,
+        policy: SnapshotPolicy,
+        *,
+        on: bool,
+        never: str = "",
+    ) -> None:
+        """`never` is why there are none of this kernel, whatever is wanted."""
         self._sandbox = sandbox
+        self._never = never
         self._kernel = kernel
         self._meter = meter
         self._policy = policy
@@ -108,6 +119,8 @@ class Snapshots:
         )
 
     def _why_none(self, cells: int) -> str:
+        if self._never:
+            return self._never
         if not self._sandbox.description.snapshots:
             return _NOT_OFFERED
         if not self._on:
@@ -133,7 +146,7 @@ class Snapshots:
         if newest is not None and newest.cells == cells:
             return
         self._declined = ""
-        if not self._on or not self._sandbox.description.snapshots:
+        if self._never or not self._on or not self._sandbox.description.snapshots:
             return
         began = time.monotonic()
         try:
@@ -184,8 +197,8 @@ class Snapshots:
             KernelGone: the kernel ended.
             KernelUnavailable: it does not answer, or the copy does not go to sleep.
         """
-        if not self._sandbox.description.snapshots:
-            return SnapshotAnswer(declined=_NOT_OFFERED)
+        if self._never or not self._sandbox.description.snapshots:
+            return SnapshotAnswer(declined=self._never or _NOT_OFFERED)
         name = f"{self._kernel}.{next(_names)}"
         self._sandbox.expect(name)
         try:

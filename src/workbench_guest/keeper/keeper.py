@@ -1,0 +1,215 @@
+"""The keeper: one program that is a Jupyter kernel, from its start to its end, between it and the host's sockets."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import resource
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NoReturn
+
+import workbench_guest
+from workbench_guest import working_folder
+from workbench_guest.confine import syscalls as sys_
+from workbench_guest.keeper.place import CHANNELS, Place
+from workbench_guest.keeper.pump import Link, Pump
+
+# A program that is not up after this is given up by the host.
+_LOOK_MS = 5
+_MOST_LINKS = 16
+# Nobody on the host's side: its sockets come back sooner, or never.
+_ALONE_S = 5.0
+# For what a dead program said to be taken by the host, as long as some of it is.
+_LEAVE_S = 10.0
+_TERM_S = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """What the host wants."""
+
+    key: str
+    working_folder: str
+    kernel: str
+    name: str
+    argv: Sequence[str]
+
+
+class Keeper:
+    """One per process. Ends the process as the program ended."""
+
+    def __init__(self, order: Order, listening: Sequence[int], printed: Sequence[int]) -> None:
+        self._order = order
+        self._listening = {
+            name: socket.socket(fileno=descriptor) for name, descriptor in zip(CHANNELS, listening, strict=True)
+        }
+        self._printed = printed
+        self._poller = select.poll()
+        self._pump = Pump(self._poller)
+        self._waiting: list[tuple[str, socket.socket]] = []
+        """connections of the host's that the program has not taken yet"""
+        self._served = False
+        self._alone_since: float | None = None
+        self._told_to_end = False
+        self._wake, self._waker = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._poller.register(self._wake, select.POLLIN)
+
+    def run(self) -> NoReturn:
+        """Until the program ends, or nobody wants it any more."""
+        # A handler, as what is ignored the program would ignore too. What is sent to the group is for the program.
+        signal.signal(signal.SIGINT, lambda *_: None)
+        signal.signal(signal.SIGTERM, self._end_soon)
+        signal.set_wakeup_fd(self._waker, warn_on_full_buffer=False)
+        place = Place(self._order.kernel)
+        try:
+            if note := working_folder.enter(self._order.working_folder):
+                os.write(2, note.encode("utf-8", "replace"))
+            program = self._start(place)
+            try:
+                self._serve(place, program)
+            finally:
+                _end(program)
+                self._let_leave()
+        finally:
+            place.close()
+        _end_like(program.returncode)
+
+    def _end_soon(self, _number: int, _frame: object) -> None:
+        self._told_to_end = True
+
+    def _start(self, place: Place) -> subprocess.Popen[bytes]:
+        path = place.write_file(self._order.key, self._order.name)
+        guest = os.path.dirname(next(iter(workbench_guest.__path__)))
+        argv = [part.replace("{connection_file}", path).replace("{guest}", guest) for part in self._order.argv]
+        out, err = self._printed
+        mine = os.getpid()
+        try:
+            return subprocess.Popen(
+                argv,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                # There is one thread here, and whoever ends us must not leave the program behind.
+                preexec_fn=lambda: _end_with(mine),
+            )
+        except OSError as problem:
+            sys.exit(f"{argv[0]} cannot be started: {problem.strerror or problem}")
+        finally:
+            os.close(out)
+            os.close(err)
+
+    def _serve(self, place: Place, program: subprocess.Popen[bytes]) -> None:
+        ended = os.pidfd_open(program.pid)
+        self._poller.register(ended, select.POLLIN)
+        try:
+            up = False
+            while not self._told_to_end and not self._left_alone():
+                if not up and (up := place.look()):
+                    place.hide()
+                    self._listen()
+                self._connect(place)
+                for descriptor, events in self._poller.poll(self._patience_ms(up)):
+                    if descriptor == ended:
+                        return
+                    if descriptor == self._wake:
+                        os.read(self._wake, 4096)
+                    elif not self._pump.serve(descriptor, events):
+                        self._accept(descriptor)
+        finally:
+            self._poller.unregister(ended)
+            os.close(ended)
+
+    def _patience_ms(self, up: bool) -> int | None:
+        if not up or self._waiting:
+            return _LOOK_MS
+        return int(_ALONE_S * 1000) if self._alone_since is not None else None
+
+    def _left_alone(self) -> bool:
+        """Whether the host was there and has been gone for a while."""
+        if self._pump or self._waiting:
+            self._served, self._alone_since = True, None
+        elif self._served and self._alone_since is None:
+            self._alone_since = time.monotonic()
+        return self._alone_since is not None and time.monotonic() - self._alone_since > _ALONE_S
+
+    def _listen(self) -> None:
+        for one in self._listening.values():
+            one.setblocking(False)
+            self._poller.register(one.fileno(), select.POLLIN)
+
+    def _accept(self, descriptor: int) -> None:
+        for name, one in self._listening.items():
+            if one.fileno() == descriptor:
+                with contextlib.suppress(OSError):
+                    host, _ = one.accept()
+                    if len(self._pump) + len(self._waiting) < _MOST_LINKS:
+                        self._waiting.append((name, host))
+                    else:
+                        host.close()
+
+    def _connect(self, place: Place) -> None:
+        waiting, self._waiting = self._waiting, []
+        for name, host in waiting:
+            program = place.connect(name)
+            if program is None:
+                self._waiting.append((name, host))
+            else:
+                self._pump.add(Link(host, program))
+
+    def _let_leave(self) -> None:
+        """What the program had said is still in its sockets; the host takes it, or is gone."""
+        until = time.monotonic() + _LEAVE_S
+        while not self._pump.take_all() and time.monotonic() < until:
+            for descriptor, events in self._poller.poll(_LOOK_MS):
+                self._pump.serve(descriptor, events)
+        self._pump.close()
+        for _, host in self._waiting:
+            host.close()
+
+
+def order_of(told: Mapping[str, object]) -> Order:
+    """From what the host sends."""
+    argv = told["argv"]
+    assert isinstance(argv, list)
+    words = {name: str(told[name]) for name in ("key", "working_folder", "kernel", "name")}
+    return Order(argv=[str(one) for one in argv], **words)
+
+
+def _end_with(parent: int) -> None:
+    """In the program, before it is one."""
+    sys_.prctl(sys_.PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def _end(program: subprocess.Popen[bytes]) -> None:
+    """It has ended by itself, or is asked to, and made to."""
+    if program.poll() is None:
+        program.terminate()
+        try:
+            program.wait(_TERM_S)
+        except subprocess.TimeoutExpired:
+            program.kill()
+            program.wait()
+
+
+def _end_like(status: int) -> NoReturn:
+    """The host is to see how the program ended; that is all that it sees of it."""
+    if status < 0:
+        with contextlib.suppress(OSError, ValueError):
+            # No core of ours.
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            if -status not in (signal.SIGKILL, signal.SIGSTOP):
+                signal.signal(-status, signal.SIG_DFL)
+                signal.pthread_sigmask(signal.SIG_UNBLOCK, [-status])
+            os.kill(os.getpid(), -status)
+            ctypes.CDLL(None).pause()
+    os._exit(status if status >= 0 else 128 - status)

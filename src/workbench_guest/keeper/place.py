@@ -1,0 +1,86 @@
+"""Where a program finds what to listen at, and we find it: a folder that is there only until it does."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import shutil
+import socket
+import stat
+import tempfile
+from pathlib import Path
+
+# Ports of an ipc transport are ends of names. Nobody asks for heartbeats; every program wants a name for them.
+PORTS = {"shell": 1, "stdin": 2, "control": 3, "iopub": 4, "hb": 5}
+CHANNELS = ("shell", "stdin", "control", "iopub")
+"""in the order that the host passes its sockets"""
+# What a socket's name may have, with room for what a program adds to it.
+_MOST_PATH = 96
+_SOCKET = "k"
+
+
+class Place:
+    """Made for one program. `close` leaves nothing of it, and may be called twice."""
+
+    def __init__(self, kernel: str) -> None:
+        prefix = f".kernel-{kernel}-"
+        parent = Path(tempfile.gettempdir())
+        # Of a memory before this one that was killed while it started.
+        for left in parent.glob(f"{prefix}*"):
+            shutil.rmtree(left, ignore_errors=True)
+        if len(os.fsencode(parent)) + len(prefix) + 16 > _MOST_PATH:
+            parent = Path("/tmp")
+        self._folder: Path | None = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
+        self._names = {name: f"{self._folder}/{_SOCKET}-{PORTS[name]}" for name in CHANNELS}
+        self._found: dict[str, int] = {}
+
+    def write_file(self, key: str, name: str) -> str:
+        """The connection file, as Jupyter has it; its path."""
+        assert self._folder is not None
+        content: dict[str, str | int] = {
+            "transport": "ipc",
+            "ip": f"{self._folder}/{_SOCKET}",
+            "key": key,
+            "signature_scheme": "hmac-sha256",
+            "kernel_name": name,
+        }
+        content |= {f"{channel}_port": port for channel, port in PORTS.items()}
+        path = self._folder / f"kernel-{secrets.token_hex(4)}.json"
+        path.write_text(json.dumps(content), encoding="utf-8")
+        return str(path)
+
+    def look(self) -> bool:
+        """Whether the program listens at all of its sockets. The folder goes then: we reach them without names."""
+        for name, path in self._names.items():
+            if name not in self._found:
+                with contextlib.suppress(OSError):
+                    descriptor = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+                    if stat.S_ISSOCK(os.fstat(descriptor).st_mode):
+                        self._found[name] = descriptor
+                    else:
+                        os.close(descriptor)
+        return len(self._found) == len(CHANNELS)
+
+    def connect(self, channel: str) -> socket.socket | None:
+        """To the program; None if it does not take us now."""
+        made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK)
+        try:
+            made.connect(f"/proc/self/fd/{self._found[channel]}")
+        except OSError:
+            made.close()
+            return None
+        return made
+
+    def hide(self) -> None:
+        """Nobody else in the sandbox finds the sockets, or the key, from now on; nothing is left to be swept up."""
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder = None
+
+    def close(self) -> None:
+        """Everything."""
+        self.hide()
+        while self._found:
+            os.close(self._found.popitem()[1])
