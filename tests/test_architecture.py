@@ -24,6 +24,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "local_folders": set(),
     "local_sandbox": {"errors"},
     "packages": INNER,
+    "runtimes": {"errors", "model"},
     "engines": {*INNER, "guest_trees"},
     "images": {"errors", "model"},
     "wire": {"errors", "model"},
@@ -45,8 +46,8 @@ MAY_IMPORT: dict[str, set[str]] = {
 }
 # The only part that knows every adapter.
 MAY_IMPORT["wiring"] = {
-    *INNER, "core", "egress", "images", "packages", "services", "storage", "toolkits", "host_client", "data_folder",
-    "settings",
+    *INNER, "core", "egress", "images", "packages", "runtimes", "services", "storage", "toolkits", "host_client",
+    "data_folder", "settings",
 }  # fmt: skip
 # The command line puts everything together.
 MAY_IMPORT["cli"] = set(MAY_IMPORT) - {"__init__"}

@@ -32,6 +32,7 @@ from workbench.contracts.host import (
 from workbench.contracts.kernel import AttachPoint
 from workbench.core.caretaker import CarePolicy, Caretaker
 from workbench.core.installs import Installs
+from workbench.core.languages import Languages
 from workbench.core.links import LinkSigner
 from workbench.core.workbench import Workbench
 from workbench.errors import Conflict, HostUnavailable, NotFound
@@ -53,9 +54,11 @@ from workbench.model.ids import DEFAULT_PROJECT, CellId, KernelId, MountId, Proj
 from workbench.model.packages import PackagePolicy
 from workbench.model.session import MAIN_KERNEL
 from workbench.model.tier import Tier
+from workbench.runtimes.loading import load_runtimes
 from workbench.storage.memory import MemoryRecords, MemorySessionStore
 from workbench.storage.memory_cells import MemoryCellStore
 
+RUNTIMES = load_runtimes()
 HOST_ENDED = "the workbench host that it lived in has ended"
 
 
@@ -556,6 +559,7 @@ class World:
             clock=self.clock,
             installs=no_installs(self.clock),
             project=project,
+            runtimes=RUNTIMES,
         )
 
     def caretaker(self, policy: CarePolicy | None = None) -> Caretaker:
@@ -566,4 +570,5 @@ class World:
             clock=self.clock,
             policy=policy or CarePolicy(),
             free_memory_percent=lambda: self.free_percent,
+            languages=Languages(RUNTIMES),
         )
