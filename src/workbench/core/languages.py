@@ -47,7 +47,7 @@ class Languages:
         near = difflib.get_close_matches(name.strip().lower(), list(owner), n=1, cutoff=_ALIKE)
         meant = f"; did you mean {owner[near[0]].name!r}?" if near else ""
         there = ", ".join(sorted(self.names))
-        return f"there is no runtime {name[:_MOST_QUOTED]!r} here{meant or ':'} There is: {there}. No session was made"
+        return f"there is no runtime {name[:_MOST_QUOTED]!r} here{meant or '.'} There is: {there}. No session was made"
 
     def of(self, session: Session) -> Runtime:
         """Its own; one that was taken away since it was made has no more than its name."""

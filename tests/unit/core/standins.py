@@ -38,6 +38,7 @@ from workbench.core.workbench import Workbench
 from workbench.errors import Conflict, HostUnavailable, NotFound
 from workbench.model.execution import (
     BackgroundProcess,
+    Cell,
     CellResult,
     CommandResult,
     MemoryState,
@@ -115,6 +116,7 @@ class FakeHost:
         self.made: list[SandboxOrder] = []
         self.started: list[KernelOrder] = []
         self.ran: list[tuple[SandboxId, str]] = []
+        self.cells: list[Cell] = []
         self.asked: list[str] = []
         self.interrupted: list[KernelAddress] = []
         self.lose_answers_of: list[str] = []
@@ -358,6 +360,7 @@ class FakeHost:
     def _begin(self, sandbox: FakeSandbox, kernel: FakeKernel, order: CellOrder) -> None:
         cell, code = order.cell.id, order.cell.code
         self.ran.append((order.at.sandbox, code))
+        self.cells.append(order.cell)
         sandbox.running[cell] = code
         sandbox.of[cell] = order.at.kernel
         kernel.count += 1
