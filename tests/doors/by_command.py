@@ -29,8 +29,8 @@ class CommandDoor:
     def __init__(self, settings: Settings) -> None:
         self._env = {**os.environ, **settings.to_env()}
 
-    def create(self, session: str, size: str = "standard") -> Described:
-        return _described(self._told("sessions", "create", session, "--tier", size))
+    def create(self, session: str, size: str = "standard", runtime: str = "python") -> Described:
+        return _described(self._told("sessions", "create", session, "--tier", size, "--runtime", runtime))
 
     def describe(self, session: str) -> Described:
         return _described(self._told("sessions", "show", session))
@@ -112,6 +112,7 @@ def _described(told: dict[str, Any]) -> Described:
         state=told["state"],
         epoch=told["epoch"],
         size=told["tier"],
+        runtime=told["runtime"],
         parent=told["parent"],
         running=any(one["running"] for one in told["queue"]),
         step=told["progress"]["current_step"],

@@ -34,9 +34,9 @@ class SdkDoor:
         with _refusals():
             return self._bench.use(session)
 
-    def create(self, session: str, size: str = "standard") -> Described:
+    def create(self, session: str, size: str = "standard", runtime: str = "python") -> Described:
         with _refusals():
-            made = self._bench.create(id=session, sandbox={"sandbox_size": size}, eager=True)
+            made = self._bench.create(id=session, sandbox={"sandbox_size": size}, runtime=runtime, eager=True)
             return described_of(made.describe())
 
     def describe(self, session: str) -> Described:
@@ -132,8 +132,8 @@ class AsyncSdkDoor:
     def _session(self, session: str) -> AsyncSession:
         return self._call(self._bench.use(session))
 
-    def create(self, session: str, size: str = "standard") -> Described:
-        made = self._call(self._bench.create(id=session, sandbox={"sandbox_size": size}, eager=True))
+    def create(self, session: str, size: str = "standard", runtime: str = "python") -> Described:
+        made = self._call(self._bench.create(id=session, sandbox={"sandbox_size": size}, runtime=runtime, eager=True))
         return described_of(self._call(made.describe()))
 
     def describe(self, session: str) -> Described:
@@ -216,6 +216,7 @@ def described_of(told: rest.Session) -> Described:
         state=told.state,
         epoch=told.epoch,
         size=told.sandbox.sandbox_size,
+        runtime=told.runtime,
         parent=told.parent,
         running=any(one.running for one in told.queue),
         step=told.progress.current_step,

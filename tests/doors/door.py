@@ -75,6 +75,7 @@ class Described:
     state: str
     epoch: int
     size: str
+    runtime: str
     parent: str | None
     running: bool
     """a cell runs in it"""
@@ -169,7 +170,7 @@ class WholeDoor(Door, Protocol):
     no limit for a command, for a cell none above 300 s, and nothing along with a command.
     """
 
-    def create(self, session: str, size: str = "standard") -> Described:
+    def create(self, session: str, size: str = "standard", runtime: str = "python") -> Described:
         """A new session, of that name; MCP's tool chooses the name."""
         ...
 

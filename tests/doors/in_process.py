@@ -74,8 +74,8 @@ class CoreDoor:
         self._bench = bench
         self._call = loop.call
 
-    def create(self, session: str, size: str = "standard") -> Described:
-        request = requests.CreateSession(session=SessionId(session), tier=tier_named(size), eager=True)
+    def create(self, session: str, size: str = "standard", runtime: str = "python") -> Described:
+        request = requests.CreateSession(session=SessionId(session), runtime=runtime, tier=tier_named(size), eager=True)
         return _described(self._call(self._bench.create_session(request)))
 
     def describe(self, session: str) -> Described:
@@ -176,6 +176,7 @@ def _described(told: SessionDescription) -> Described:
         state=told.state,
         epoch=told.session.epoch,
         size=told.session.spec.tier.name,
+        runtime=told.session.spec.runtime,
         parent=told.session.parent,
         running=any(one.running for one in told.queue),
         step=told.progress.current_step,

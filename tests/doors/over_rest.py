@@ -22,8 +22,8 @@ class RestDoor:
         self._client = client
         self._mode = mode
 
-    def create(self, session: str, size: str = "standard") -> Described:
-        body = {"id": session, "sandbox": {"sandbox_size": size}, "eager": True}
+    def create(self, session: str, size: str = "standard", runtime: str = "python") -> Described:
+        body = {"id": session, "runtime": runtime, "sandbox": {"sandbox_size": size}, "eager": True}
         return _described(self._ask("POST", "/v1/sessions", body))
 
     def describe(self, session: str) -> Described:
@@ -147,6 +147,7 @@ def _described(told: dict[str, Any]) -> Described:
         state=told["state"],
         epoch=told["epoch"],
         size=told["sandbox"]["sandbox_size"],
+        runtime=told["runtime"],
         parent=told["parent"],
         running=any(one["running"] for one in told["queue"]),
         step=told["progress"]["current_step"],

@@ -71,6 +71,7 @@ def session_json(described: SessionDescription) -> JsonObject:
         "session": session.spec.id,
         "project": session.spec.project,
         "user": session.spec.user,
+        "runtime": session.spec.runtime,
         "state": described.state,
         "detail": described.detail,
         "tier": session.spec.tier.name,

@@ -68,6 +68,7 @@ def create_session(
     sandbox: SandboxOptions | Mapping[str, object] | None,
     workbench: SandboxOptions | Mapping[str, object] | None,
     id: str | None,  # noqa: A002  (the field's name)
+    runtime: str | None,
     eager: bool,
 ) -> Request[rest.Session]:
     """A new session."""
@@ -77,8 +78,7 @@ def create_session(
     asked: dict[str, object] = {"user_id": user_id, "eager": eager}
     if options is not None:
         asked["sandbox"] = _options("sandbox" if sandbox is not None else "workbench", options)
-    if id is not None:
-        asked["id"] = id
+    asked |= given({"id": id, "runtime": runtime})
     return Request(
         method="POST",
         path="/v1/sessions",

@@ -16,15 +16,26 @@ from workbench.client.session import HOME, OnOutput, write_notebook
 from workbench.client.values import UNCHANGED, LocalWorkbenchSession, Result, Unchanged
 from workbench.model.execution import DEFAULT_LIMIT_S
 from workbench.model.records import CellKind
+from workbench.model.runtime import PYTHON
 from workbench.wire import rest
 
 
 class AsyncSession:
     """As `Session`, with `await`."""
 
-    def __init__(self, sender: AsyncSender, id: str, user_id: str, branched: rest.Branched | None = None) -> None:  # noqa: A002
+    def __init__(
+        self,
+        sender: AsyncSender,
+        id: str,  # noqa: A002
+        user_id: str,
+        branched: rest.Branched | None = None,
+        *,
+        runtime: str = PYTHON,
+    ) -> None:
         self.id = id
         self.user_id = user_id
+        self.runtime = runtime
+        """its language, by the name that the server has for it"""
         self.branched = branched
         """what this branch did not get of the other's memory; None unless `branch` made it"""
         self.files = AsyncFiles(sender, id)
@@ -173,7 +184,7 @@ class AsyncSession:
     async def branch(self, *, copy: bool = False, id: str | None = None) -> AsyncSession:  # noqa: A002
         """As `Session.branch`."""
         made = await self._sender.send(_requests.branch(self.id, copy=copy, id=id))
-        return AsyncSession(self._sender, made.session.id, made.session.user_id, made)
+        return AsyncSession(self._sender, made.session.id, made.session.user_id, made, runtime=made.session.runtime)
 
     async def variables(self) -> list[rest.Variable]:
         """As `Session.variables`."""

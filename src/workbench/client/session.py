@@ -14,6 +14,7 @@ from workbench.client.files import Experimental, Files
 from workbench.client.values import UNCHANGED, LocalWorkbenchSession, Result, Unchanged
 from workbench.model.execution import DEFAULT_LIMIT_S
 from workbench.model.records import CellKind
+from workbench.model.runtime import PYTHON
 from workbench.wire import rest
 
 OnOutput = Callable[[rest.Piece], object]
@@ -24,9 +25,19 @@ HOME = "/home/user"
 class Session:
     """A place with a memory: variables stay from one cell to the next, files in /mnt/files until it is deleted."""
 
-    def __init__(self, sender: Sender, id: str, user_id: str, branched: rest.Branched | None = None) -> None:  # noqa: A002
+    def __init__(
+        self,
+        sender: Sender,
+        id: str,  # noqa: A002
+        user_id: str,
+        branched: rest.Branched | None = None,
+        *,
+        runtime: str = PYTHON,
+    ) -> None:
         self.id = id
         self.user_id = user_id
+        self.runtime = runtime
+        """its language, by the name that the server has for it"""
         self.branched = branched
         """what this branch did not get of the other's memory; None unless `branch` made it"""
         self.files = Files(sender, id)
@@ -190,7 +201,7 @@ class Session:
     def branch(self, *, copy: bool = False, id: str | None = None) -> Session:  # noqa: A002
         """A second session with the same memory: in the same sandbox, or as a copy in one of its own."""
         made = self._sender.send(_requests.branch(self.id, copy=copy, id=id))
-        return Session(self._sender, made.session.id, made.session.user_id, made)
+        return Session(self._sender, made.session.id, made.session.user_id, made, runtime=made.session.runtime)
 
     def variables(self) -> list[rest.Variable]:
         """Names of its memory; none if it has no memory now."""

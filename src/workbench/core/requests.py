@@ -20,6 +20,7 @@ from workbench.model.ids import (
 )
 from workbench.model.packages import Language
 from workbench.model.records import CellRecord, Progress
+from workbench.model.runtime import PYTHON
 from workbench.model.session import IdleLimits, SessionDescription
 from workbench.model.tier import STANDARD, Tier
 
@@ -36,6 +37,8 @@ class CreateSession:
 
     session: SessionId = field(default_factory=new_session_id)
     user: str = "local"
+    runtime: str = PYTHON
+    """its language, by any name that the runtime has"""
     tier: Tier = STANDARD
     env: dict[str, str] = field(default_factory=dict)
     start_up: str = ""

@@ -21,6 +21,7 @@ from workbench.core.extraction import Extraction
 from workbench.core.files import Files
 from workbench.core.history import History
 from workbench.core.installs import Installs, InstallTold
+from workbench.core.languages import ONLY_PYTHON, Languages
 from workbench.core.links import LinkSigner
 from workbench.core.mount_requests import ExtractedText, ExtractText
 from workbench.core.mounts import Mounts
@@ -32,6 +33,7 @@ from workbench.model.corrections import DEFAULT_TEXT
 from workbench.model.execution import BackgroundProcess, CellResult, CommandResult, RuleCount, Variable
 from workbench.model.ids import DEFAULT_PROJECT, ProjectId, SessionId
 from workbench.model.records import CellRecord
+from workbench.model.runtime import Runtime, Runtimes
 from workbench.model.session import SessionDescription
 
 
@@ -55,15 +57,19 @@ class Workbench:
         installs: Installs,
         project: ProjectId = DEFAULT_PROJECT,
         corrections: str = DEFAULT_TEXT,
+        runtimes: Runtimes = ONLY_PYTHON,
     ) -> None:
         sessions, cells = records.sessions(project), records.cells(project)
+        self.languages = Languages(runtimes)
+        """those that sessions may have"""
         places = Places(host, sessions, cells, mounts, clock, corrections)
-        self._sessions = Sessions(host, records, mounts, clock, places, project)
-        self._branches = Branches(host, sessions, clock, places, self._sessions)
-        self._executions = Executions(host, cells, places, Ends(host, sessions, cells, places, clock), clock)
+        self._sessions = Sessions(host, records, mounts, clock, places, project, self.languages)
+        self._branches = Branches(host, sessions, clock, places, self._sessions, self.languages)
+        ends = Ends(host, sessions, cells, places, clock, self.languages)
+        self._executions = Executions(host, cells, places, ends, clock)
         self._rules = records.rules(project)
         self._stops = Stops(host, cells, places)
-        self._history = History(sessions, cells)
+        self._history = History(sessions, cells, self.languages)
         errands = Errands(host, places)
         self._files = Files(errands)
         self._packages = Packages(errands, places, installs)
@@ -78,7 +84,8 @@ class Workbench:
 
         Raises:
             Conflict: there is one of that name.
-            InvalidRequest: its name, variables, start-up code or working folder cannot be used.
+            KernelUnavailable: it is `eager`, and its language is not on this machine; nothing is left of it.
+            InvalidRequest: its name, language, variables, start-up code or working folder cannot be used.
         """
         return await self._sessions.create(request)
 
@@ -89,6 +96,10 @@ class Workbench:
     async def user_of(self, session: SessionId) -> str:
         """Whose it is, for the audit; empty if there is no such session."""
         return await self._sessions.user_of(session)
+
+    async def runtime_of(self, session: SessionId) -> Runtime:
+        """The language of one."""
+        return await self._sessions.runtime_of(session)
 
     async def list_sessions(self, request: requests.ListSessions) -> requests.SessionPage:
         """A page of one user's or everybody's, by name."""
@@ -136,7 +147,8 @@ class Workbench:
         """Back to the memory from before the last cells, with a new epoch; files stay, what waits never begins.
 
         Raises:
-            Conflict: it has no memory now, a cell runs, or so many are not kept; nothing changed.
+            Conflict: its language keeps no memory, it has none now, a cell runs, or so many are not kept; nothing
+                changed.
             InvalidRequest: not a number of cells.
         """
         return await self._branches.undo(request)

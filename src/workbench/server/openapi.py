@@ -73,6 +73,9 @@ def document(app: FastAPI, options: ServerOptions) -> dict[str, Any]:
     # What is refused is known here, and only here.
     for name in ("RunCell", "RunCommand"):
         made["components"]["schemas"][name]["properties"]["limit_s"]["maximum"] = options.cell_limit_max_s
+    if options.runtimes:
+        # Other names that a runtime has are taken as well, in whatever letters: a document has no words for that.
+        made["components"]["schemas"]["CreateSession"]["properties"]["runtime"]["enum"] = list(options.runtimes)
     return made
 
 

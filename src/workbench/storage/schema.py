@@ -213,6 +213,9 @@ MIGRATIONS: tuple[str, ...] = (
         PRIMARY KEY (project, rule)
     ) WITHOUT ROWID;
     """,
+    """
+    ALTER TABLE sessions ADD COLUMN runtime TEXT NOT NULL DEFAULT 'python';
+    """,
 )
 _POSTGRES_WORDS = {
     " WITHOUT ROWID": "",

@@ -60,6 +60,7 @@ def a_session(name: str = "one", user: str = "local", project: ProjectId = DEFAU
         id=SessionId(name),
         project=project,
         user=user,
+        runtime="node",
         tier=MEDIUM,
         env={"NAME": "värde\n=", "EMPTY": ""},
         start_up="import os\n",

@@ -12,6 +12,7 @@ from workbench.model.execution import DEFAULT_LIMIT_S, MAX_CODE_BYTES, Correctio
 from workbench.model.packages import PackagePolicy
 from workbench.model.process import Limit
 from workbench.model.records import CellKind, CellStatus
+from workbench.model.runtime import PYTHON
 
 Size = Literal["standard", "medium", "large", "xlarge"]
 Mode = Literal["await", "stream", "detach"]
@@ -149,6 +150,9 @@ class CreateSession(Sent):
         default_factory=Sandbox,
         validation_alias=AliasChoices("sandbox", "workbench"),
         description="What its sandbox is like. `workbench` is taken for the same.",
+    )
+    runtime: Annotated[str, Field(min_length=1, max_length=40)] = Field(
+        default=PYTHON, description="Its language, which it keeps. Other names of it, such as `javascript`, will do."
     )
     eager: bool = Field(default=False, description="Make the sandbox and run the start-up code before the answer.")
 
@@ -294,6 +298,7 @@ class Session(Answered):
     id: str
     user_id: str
     project: str
+    runtime: str = Field(default=PYTHON, description="Its language, by the name of its runtime.")
     sandbox: SandboxShown
     state: str = Field(
         description=(
