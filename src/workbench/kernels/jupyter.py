@@ -121,10 +121,12 @@ class JupyterKernel:
         open_door: Callable[[Turn], Relay],
         *,
         forked: bool = True,
+        interrupted_by_message: bool = False,
     ) -> None:
         """`forked` is the image's own interpreter, which knows requests that no other kernel does."""
         self._process = process
         self._forked = forked
+        self._interrupted_by_message = interrupted_by_message
         self._sockets = sockets
         self._words = words
         self._open_door = open_door
@@ -139,7 +141,7 @@ class JupyterKernel:
         self._gone: ProcessExit | None = None
         self._relay: Relay | None = None
         self._side: dict[str, ZmqChannel] = {}
-        """what only visitors use: control and stdin"""
+        """what only visitors and interrupts use: control and stdin"""
         self._closing: asyncio.Task[None] | None = None
         self._iopub = ZmqChannel(sockets.connect("iopub", zmq.SUB), self._on_iopub)
         self._shell = ZmqChannel(sockets.connect("shell", zmq.DEALER, identity=_IDENTITY), self._on_shell)
@@ -371,6 +373,9 @@ class JupyterKernel:
     async def interrupt(self) -> None:
         """As the contract says."""
         await self._process.signal(signal.SIGINT)
+        if self._interrupted_by_message and self._gone is None:
+            _, frames = self.signer.request("interrupt_request", {})
+            self._side_channel("control").send(frames)
 
     async def attach(self, turn: Turn, visit: Visit | None = None) -> AttachPoint:
         """As the contract says."""
@@ -384,10 +389,15 @@ class JupyterKernel:
     def plug_into(self, relay: Relay) -> None:
         """Serve its visitors from now on."""
         for channel in ("control", "stdin"):
-            socket = self._sockets.connect(channel, zmq.DEALER, identity=_IDENTITY)
-            self._side[channel] = ZmqChannel(socket, functools.partial(self._on_side, channel))
+            self._side_channel(channel)
         self._relay = relay
         relay.plug(self)
+
+    def _side_channel(self, channel: str) -> ZmqChannel:
+        if channel not in self._side:
+            socket = self._sockets.connect(channel, zmq.DEALER, identity=_IDENTITY)
+            self._side[channel] = ZmqChannel(socket, functools.partial(self._on_side, channel))
+        return self._side[channel]
 
     def hold(self, yes: bool) -> None:
         """Take no more output for a moment: a visitor is behind."""
