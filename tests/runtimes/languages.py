@@ -150,8 +150,8 @@ R = Language(
     displays="for (i in 1:2000) IRdisplay::display_text(i)",
     writes="writeLines('kept', '/mnt/files/from_code.txt')",
     picture="plot(1:3)",
-    ends="quit(status = 3)",
-    killed="cat('before the end\\n'); flush(stdout()); tools::pskill(Sys.getpid(), 9); Sys.sleep(60)",
+    ends="Sys.sleep(0.3); tools::pskill(Sys.getpid(), 15); Sys.sleep(60)",
+    killed="cat('before the end\\n'); Sys.sleep(0.3); tools::pskill(Sys.getpid(), 9); Sys.sleep(60)",
     folder="getwd()",
 )
 
@@ -178,4 +178,4 @@ BASH = Language(
     receipts=False,
 )
 
-LANGUAGES = {one.runtime: one for one in (PYTHON, NODE, R, BASH)}
+LANGUAGES = {one.runtime: one for one in (PYTHON, R)}
