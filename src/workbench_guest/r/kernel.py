@@ -43,11 +43,7 @@ class Kernel:
         self._asked = Asked(self._printed, self._publish)
         self._r = Embedded(self._printed.write, self._asked.for_input, self._asked)
         self._asked.r = self._r
-        place = self._r.load(os.path.join(_HERE, "kernel.R"))
-        self._functions = {
-            name: self._r.function(name, place)
-            for name in ("start", "begin", "step", "finish", "is_complete", "complete", "described")
-        }
+        self._place = self._r.load(os.path.join(_HERE, "kernel.R"))
         self._say("start", *(os.path.join(_HERE, name) for name in _FILES))
         self._requests: dict[str, Callable[[Message], dict[str, Any]]] = {
             "kernel_info_request": self._info,
@@ -60,7 +56,7 @@ class Kernel:
         }
 
     def _say(self, function: str, *texts: str) -> list[str] | None:
-        return self._r.call(self._functions[function], texts)
+        return self._r.call(self._r.function(function, self._place), texts)
 
     def _publish(self, kind: str, content: dict[str, Any]) -> None:
         self._wire.publish(kind, content, self._parent)

@@ -64,7 +64,7 @@ class Printed:
             self._size += len(text)
             if self._size >= _PIECE:
                 self.flush()
-            else:
+            elif not self._some.is_set():
                 self._some.set()
 
     def keep(self) -> None:

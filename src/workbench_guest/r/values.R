@@ -9,6 +9,8 @@ show_value <- function(value, last) {
   text <- sub("\n$", "", tell("release"))
   if (length(rich) == 0 && !nzchar(text)) return(invisible())
   if (nzchar(text)) rich <- c("text/plain" = text, rich)
+  # What was drawn before it is seen before it.
+  if (last) close_device()
   tell(if (last) "execute_result" else "display_data", rbind(names(rich), rich))
 }
 
