@@ -105,7 +105,7 @@ NODE = Language(
     syntax="let let = for",
     prints="console.log('out'); console.error('err')",
     child_prints="require('child_process').execSync('echo from a child', {stdio: 'inherit'}); undefined",
-    mark="require('fs').writeFileSync(FILE, '')",
+    mark="require('fs').writeFileSync(FILE, '');",
     endless=(
         ("a loop", "while (true) {}"),
         ("await", "await new Promise(() => setTimeout(() => {}, 1e9))"),
@@ -178,4 +178,4 @@ BASH = Language(
     receipts=False,
 )
 
-LANGUAGES = {one.runtime: one for one in (PYTHON, R)}
+LANGUAGES = {one.runtime: one for one in (PYTHON, NODE, R, BASH)}
