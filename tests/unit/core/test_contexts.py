@@ -120,7 +120,8 @@ async def test_a_session_takes_its_contexts_with_it_and_its_files_at_the_end(wor
     await add(world, THREE)
     await world.bench().delete_session(requests.DeleteSession(session=ONE))
     await is_gone(world, ONE, TWO, THREE)
-    assert (world.host.sandboxes, world.mounts.removed) == ({}, [ONE])
+    assert not world.host.sandboxes
+    assert [str(one) for one in world.mounts.removed] == ["one"]
 
 
 async def test_a_branch_stays_when_the_session_and_its_contexts_go(world: World) -> None:
@@ -208,4 +209,5 @@ async def test_contexts_that_are_made_while_their_session_goes_are_not_left_behi
         return_exceptions=True,
     )
     await is_gone(world, ONE, *(SessionId(f"c{number}") for number in range(5)))
-    assert (world.host.sandboxes, world.mounts.removed) == ({}, [ONE])
+    assert not world.host.sandboxes
+    assert [str(one) for one in world.mounts.removed] == ["one"]
