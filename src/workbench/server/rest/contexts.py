@@ -63,7 +63,7 @@ async def list_(visit: InSession) -> Response:
     response_model=rest.Session,
     responses=problems(404, 409, 429),
 )
-async def restart(visit: InSession, context_id: ContextId) -> Response:
+async def restart(visit: OwningSession, context_id: ContextId) -> Response:
     """A new, empty memory for it alone."""
     request = requests.RestartContext(session=visit.session, context=SessionId(context_id))
     return answer(shown_session(await visit.workbench.restart_context(request)))
