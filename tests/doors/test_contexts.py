@@ -49,5 +49,5 @@ def test_a_context_goes_with_its_session(door: WholeDoor, session: str) -> None:
 
 def test_a_language_that_there_is_not_is_refused_and_leaves_no_context(door: WholeDoor, session: str) -> None:
     refused = refusal(lambda: door.add_context(session, f"{session}-c", runtime="julia"))
-    assert "There is: node, python, r" in refused.message
+    assert "node, python, r. No session was made" in refused.message
     assert door.contexts(session) == ()

@@ -207,7 +207,7 @@ async def test_a_context_is_a_second_empty_memory_with_the_same_files(connect: C
         )
         assert (await told(client, "list_variables"))["session_id"] == made["context_of"]
         refused = await told(client, "create_context", language="julia")
-        assert "There is: node, python, r" in refused["error"]
+        assert "node, python, r. No session was made" in refused["error"]
 
 
 async def test_a_branch_whose_name_is_taken_is_proposed_without_it(connect: Connect) -> None:

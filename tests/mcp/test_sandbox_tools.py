@@ -247,7 +247,7 @@ async def test_a_language_that_is_not_here_is_refused_with_those_that_are(connec
     async with connect(Family.SANDBOX) as client:
         said = await answer(client, "create_session", {"language": "julia"})
         assert not said["success"]
-        assert "There is: node, python, r. No session was made" in said["error"]
+        assert "node, python, r. No session was made" in said["error"]
         assert (await answer(client, **_step(said)))["runtime"] == "python"
 
 

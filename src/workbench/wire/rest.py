@@ -325,7 +325,7 @@ class Session(Answered):
     start_up_error: str = ""
     warning: str = Field(default="", description="What is weak about its isolation.")
     snapshots: SnapshotState = SnapshotState()
-    shared_with: list[str] = Field(default=[], description="Branches in the same sandbox.")
+    shared_with: list[str] = Field(default=[], description="Branches and contexts in the same sandbox.")
     parent: str | None = None
     context_of: str | None = Field(default=None, description="The session that it is a further kernel of.")
     progress: Progress = Progress()

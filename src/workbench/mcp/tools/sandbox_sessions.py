@@ -12,6 +12,7 @@ from pydantic import Field
 
 from workbench.core import requests
 from workbench.core.installs import InstallTold
+from workbench.core.languages import why_no_memory
 from workbench.errors import Conflict, Denied, WorkbenchError
 from workbench.mcp import guide
 from workbench.mcp.answers import Answer
@@ -130,8 +131,8 @@ async def _created(call: Call[CreateArguments], session: SessionId) -> Answer:
             if name in found and (runtime.name != PYTHON or is_met(version, found[name]))
         },
     }
-    if runtime.no_memory:
-        structured["hint"] = f"{runtime.title} has no undo, no branches and no restoring: {runtime.no_memory}."
+    if why := why_no_memory(runtime):
+        structured["hint"] = f"{runtime.title} has no undo, no branches and no restoring: {why}."
     return Answer(structured=structured | ({"stderr": "\n".join(said)} if said else {}))
 
 
