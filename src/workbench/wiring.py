@@ -289,6 +289,11 @@ def free_memory_percent(meminfo: Path) -> float:
         return 100.0
 
 
+def runtimes_of(_: Settings) -> Runtimes:
+    """The languages that sessions may have."""
+    return load_runtimes()
+
+
 @contextlib.asynccontextmanager
 async def open_service(
     settings: Settings, environ: Mapping[str, str], *, saving_s: float = _SAVING_S, sources: Sequence[ToolSource] = ()
@@ -332,7 +337,7 @@ async def open_service(
                 house=house,
                 meaning=meaning,
                 packages=_packages_place(settings, environ),
-                runtimes=load_runtimes(),
+                runtimes=runtimes_of(settings),
                 sources=sources,
             ),
         )

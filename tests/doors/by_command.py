@@ -61,6 +61,20 @@ class CommandDoor:
         self._run("sessions", "tier", session, size)
         return self.describe(session)
 
+    def add_context(self, session: str, name: str, runtime: str = "", folder: str = "") -> Described:
+        given = {"--runtime": runtime, "--cwd": folder}
+        options = (word for option, value in given.items() if value for word in (option, value))
+        return _described(self._told("contexts", "add", session, name, *options))
+
+    def contexts(self, session: str) -> tuple[str, ...]:
+        return tuple(one["session"] for one in self._told("contexts", "ls", session))
+
+    def restart_context(self, session: str, name: str) -> Described:
+        return _described(self._told("contexts", "restart", session, name))
+
+    def remove_context(self, session: str, name: str) -> None:
+        self._run("contexts", "rm", session, name)
+
     def history(self, session: str) -> tuple[Past, ...]:
         return tuple(past_of(one) for one in self._told("sessions", "history", session))
 

@@ -93,6 +93,23 @@ class SdkDoor:
         with _refusals():
             return described_of(self._session(session).change(sandbox_size=size))  # type: ignore[arg-type]
 
+    def add_context(self, session: str, name: str, runtime: str = "", folder: str = "") -> Described:
+        with _refusals():
+            made = self._session(session).contexts.create(name, runtime=runtime or None, working_folder=folder or None)
+            return described_of(made.describe())
+
+    def contexts(self, session: str) -> tuple[str, ...]:
+        with _refusals():
+            return tuple(one.id for one in self._session(session).contexts.list())
+
+    def restart_context(self, session: str, name: str) -> Described:
+        with _refusals():
+            return described_of(self._session(session).contexts.restart(name))
+
+    def remove_context(self, session: str, name: str) -> None:
+        with _refusals():
+            self._session(session).contexts.remove(name)
+
     def history(self, session: str) -> tuple[Past, ...]:
         with _refusals():
             return tuple(_past(one) for one in self._session(session).history())
@@ -185,6 +202,20 @@ class AsyncSdkDoor:
 
     def resize(self, session: str, size: str) -> Described:
         return described_of(self._call(self._session(session).change(sandbox_size=size)))  # type: ignore[arg-type]
+
+    def add_context(self, session: str, name: str, runtime: str = "", folder: str = "") -> Described:
+        contexts = self._session(session).contexts
+        made = self._call(contexts.create(name, runtime=runtime or None, working_folder=folder or None))
+        return described_of(self._call(made.describe()))
+
+    def contexts(self, session: str) -> tuple[str, ...]:
+        return tuple(one.id for one in self._call(self._session(session).contexts.list()))
+
+    def restart_context(self, session: str, name: str) -> Described:
+        return described_of(self._call(self._session(session).contexts.restart(name)))
+
+    def remove_context(self, session: str, name: str) -> None:
+        self._call(self._session(session).contexts.remove(name))
 
     def history(self, session: str) -> tuple[Past, ...]:
         return self._call(_all_past(self._session(session)))

@@ -182,6 +182,22 @@ class WholeDoor(Door, Protocol):
         """Another tier."""
         ...
 
+    def add_context(self, session: str, name: str, runtime: str = "", folder: str = "") -> Described:
+        """A further kernel."""
+        ...
+
+    def contexts(self, session: str) -> tuple[str, ...]:
+        """Names of its further kernels."""
+        ...
+
+    def restart_context(self, session: str, name: str) -> Described:
+        """A new memory for one of them."""
+        ...
+
+    def remove_context(self, session: str, name: str) -> None:
+        """End one of them."""
+        ...
+
     def history(self, session: str) -> tuple[Past, ...]:
         """What was run in it, oldest first."""
         ...

@@ -94,6 +94,20 @@ class RestDoor:
     def resize(self, session: str, size: str) -> Described:
         return _described(self._ask("PATCH", f"/v1/sessions/{session}", {"sandbox": {"sandbox_size": size}}))
 
+    def add_context(self, session: str, name: str, runtime: str = "", folder: str = "") -> Described:
+        given = {"id": name, "runtime": runtime, "working_folder": folder}
+        body = {key: value for key, value in given.items() if value}
+        return _described(self._ask("POST", f"/v1/sessions/{session}/contexts", body))
+
+    def contexts(self, session: str) -> tuple[str, ...]:
+        return tuple(one["id"] for one in self._ask("GET", f"/v1/sessions/{session}/contexts")["items"])
+
+    def restart_context(self, session: str, name: str) -> Described:
+        return _described(self._ask("POST", f"/v1/sessions/{session}/contexts/{name}/restart"))
+
+    def remove_context(self, session: str, name: str) -> None:
+        self._ask("DELETE", f"/v1/sessions/{session}/contexts/{name}")
+
     def history(self, session: str) -> tuple[Past, ...]:
         return tuple(past_of(one) for one in self._ask("GET", f"/v1/sessions/{session}/history")["items"])
 

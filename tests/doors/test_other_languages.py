@@ -69,3 +69,12 @@ def test_files_are_shared_with_bash(core: WholeDoor, made: Callable[[str], str],
     }
     assert core.run(session, write[runtime]).outcome == "ok"
     assert core.bash(session, "cat /mnt/files/from").stdout == "it"
+
+
+def test_contexts_of_three_languages_hand_each_other_files(core: WholeDoor, session: str) -> None:
+    for runtime in PROGRAMS:
+        assert core.add_context(session, f"{session}-{runtime}", runtime=runtime).runtime == runtime
+    core.run(session, "open('/mnt/files/chain', 'w').write('python')")
+    core.run(f"{session}-node", "const fs = require('fs'); fs.appendFileSync('/mnt/files/chain', ' node')")
+    core.run(f"{session}-r", "cat(' r', file = '/mnt/files/chain', append = TRUE)")
+    assert core.run(session, "open('/mnt/files/chain').read()").results == "'python node r'"

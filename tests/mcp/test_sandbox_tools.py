@@ -247,7 +247,7 @@ async def test_a_language_that_is_not_here_is_refused_with_those_that_are(connec
     async with connect(Family.SANDBOX) as client:
         said = await answer(client, "create_session", {"language": "julia"})
         assert not said["success"]
-        assert "There is: node, python, r. No session was made" in said["error"]
+        assert "node, python, r. No session was made" in said["error"]
         assert (await answer(client, **_step(said)))["runtime"] == "python"
 
 
@@ -265,6 +265,28 @@ async def test_a_session_of_another_language_says_so_and_what_it_cannot(connect:
         assert "runs Python: run code of it with execute_code" in said["error"]
         step = await client.call_tool(said["next"]["tool"], said["next"]["arguments"])
         assert (step.structured_content or {})["successful"]
+
+
+async def test_on_a_sessions_own_address_its_language_stays(connect: Connect) -> None:
+    async with connect(Family.SANDBOX) as client:
+        session = (await answer(client, "create_session", {"language": "node"}))["session_id"]
+    async with connect(Family.SANDBOX, own_session=session) as client:
+        assert (await answer(client, "create_session", {}))["runtime"] == "node"
+        assert (await answer(client, "create_session", {"language": "JS"}))["runtime"] == "node"
+        said = await answer(client, "create_session", {"language": "python"})
+        assert "keeps its language: leave `language` out" in said["error"]
+        assert (await answer(client, **_step(said)))["session_id"] == session
+
+
+async def test_dependencies_of_another_language_go_to_its_installer(connect: Connect) -> None:
+    async with connect(Family.SANDBOX) as client:
+        wanted = {"lodash": "^4.17.0", "no-such-package-here": ""}
+        said = await answer(client, "create_session", {"language": "node", "dependencies": wanted})
+        assert (said["success"], list(said["dependencies"])) == (True, ["lodash"])
+        assert said["dependencies"]["lodash"].startswith("4.")
+        installed, refused = said["stderr"].splitlines()
+        assert installed.startswith("installed lodash==4.")
+        assert "no-such-package-here" in refused
 
 
 async def test_packages_that_cannot_be_had_are_told_in_stderr_and_the_others_are_there(connect: Connect) -> None:

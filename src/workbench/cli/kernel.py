@@ -21,8 +21,8 @@ from workbench.core.languages import Languages
 from workbench.core.requests import AttachKernel, RestartKernel
 from workbench.kernels.bridge import Bridge, Endpoints
 from workbench.model.runtime import PYTHON, Runtime
-from workbench.runtimes.loading import load_runtimes
 from workbench.settings import Settings
+from workbench.wiring import runtimes_of
 
 _LOOK_S = 1.0
 
@@ -56,7 +56,7 @@ def kernel(
     if install == (connection_file is not None) or (prefix is not None and not install):
         raise click.UsageError("give either -f FILE, or --install with or without --prefix DIR")
     if connection_file is None:
-        language = Languages(load_runtimes()).named(runtime or PYTHON)
+        language = Languages(runtimes_of(settings)).named(runtime or PYTHON)
         click.echo(f"kernelspec: {_install(prefix or Path.home() / '.local', language)}")
         return
     near = Endpoints.from_file(connection_file)

@@ -127,6 +127,7 @@ def _print(described: SessionDescription, *, as_json: bool) -> None:
         "sandbox": session.sandbox if session.begun else "-",
         "shared with": ", ".join(described.shared_with) or "-",
         "branched from": session.parent or "-",
+        "context of": session.context_of or "-",
         "made": moment(session.created_at),
         "last used": moment(session.used_at),
     }

@@ -87,6 +87,7 @@ def session_json(described: SessionDescription) -> JsonObject:
         "env": sorted(session.spec.env),
         "sandbox": session.sandbox if session.begun else None,
         "parent": session.parent,
+        "context_of": session.context_of,
         "principal": session.principal,
         "mount": session.mount,
         "shared_with": list(described.shared_with),

@@ -2,13 +2,13 @@
 
 from workbench.client.aio import AsyncKeys, AsyncWorkbench
 from workbench.client.aio_files import AsyncFiles, AsyncRemoteFile
-from workbench.client.aio_session import AsyncSession
+from workbench.client.aio_session import AsyncContexts, AsyncSession
 from workbench.client.aio_toolkits import AsyncAuthConfigs, AsyncConnections, AsyncToolkits
 from workbench.client.cells import AsyncCell, AsyncStream, Cell, Stream
 from workbench.client.composio import Composio, ComposioSession, CustomTool
 from workbench.client.files import Files, RemoteFile
 from workbench.client.local_workbench import create_local_workbench_session
-from workbench.client.session import Session
+from workbench.client.session import Contexts, Session
 from workbench.client.sync import Keys, Workbench
 from workbench.client.toolkits import AuthConfigs, Connections, Toolkits
 from workbench.client.values import (
@@ -30,6 +30,7 @@ __all__ = [
     "AsyncAuthConfigs",
     "AsyncCell",
     "AsyncConnections",
+    "AsyncContexts",
     "AsyncFiles",
     "AsyncKeys",
     "AsyncRemoteFile",
@@ -42,6 +43,7 @@ __all__ = [
     "Composio",
     "ComposioSession",
     "Connections",
+    "Contexts",
     "CustomTool",
     "DeletedFiles",
     "FilePage",

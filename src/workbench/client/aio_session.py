@@ -42,6 +42,8 @@ class AsyncSession:
         """files in /mnt/files, in and out"""
         self.experimental = AsyncExperimental(self.files)
         """the same under the name that other SDKs have for it"""
+        self.contexts = AsyncContexts(sender, id)
+        """further kernels, each with a language and a memory of its own"""
         self._sender = sender
 
     def __repr__(self) -> str:
@@ -262,3 +264,37 @@ class AsyncSession:
                 if inspect.isawaitable(done := on_output(piece)):
                     await done
         return stream.result
+
+
+class AsyncContexts:
+    """As `Contexts`, with `await`."""
+
+    def __init__(self, sender: AsyncSender, session: str) -> None:
+        self._sender = sender
+        self._session = session
+
+    async def create(
+        self,
+        id: str | None = None,  # noqa: A002
+        *,
+        runtime: str | None = None,
+        working_folder: str | None = None,
+    ) -> AsyncSession:
+        """As `Contexts.create`."""
+        request = _requests.create_context(self._session, id=id, runtime=runtime, working_folder=working_folder)
+        return self._held(await self._sender.send(request))
+
+    async def list(self) -> list[AsyncSession]:
+        """As `Contexts.list`."""
+        return [self._held(one) for one in await self._sender.send(_requests.list_contexts(self._session))]
+
+    async def restart(self, id: str) -> rest.Session:  # noqa: A002
+        """As `Contexts.restart`."""
+        return await self._sender.send(_requests.restart_context(self._session, id))
+
+    async def remove(self, id: str) -> None:  # noqa: A002
+        """As `Contexts.remove`."""
+        await self._sender.send(_requests.remove_context(self._session, id))
+
+    def _held(self, told: rest.Session) -> AsyncSession:
+        return AsyncSession(self._sender, told.id, told.user_id, runtime=told.runtime)

@@ -44,6 +44,8 @@ class Session:
         """files in /mnt/files, in and out"""
         self.experimental = Experimental(self.files)
         """the same under the name that other SDKs have for it"""
+        self.contexts = Contexts(sender, id)
+        """further kernels, each with a language and a memory of its own"""
         self._sender = sender
 
     def __repr__(self) -> str:
@@ -280,6 +282,45 @@ class Session:
             for piece in stream:
                 on_output(piece)
         return stream.result
+
+
+class Contexts:
+    """Further kernels of a session, around the same files. Each is a session by its name, and goes with this one."""
+
+    def __init__(self, sender: Sender, session: str) -> None:
+        self._sender = sender
+        self._session = session
+
+    def create(
+        self,
+        id: str | None = None,  # noqa: A002
+        *,
+        runtime: str | None = None,
+        working_folder: str | None = None,
+    ) -> Session:
+        """One more, with an empty memory; language and folder are the session's unless given.
+
+        Raises:
+            Conflict: there is a session of this id.
+            KernelUnavailable: its language is not on the machine; the message has what to install.
+        """
+        request = _requests.create_context(self._session, id=id, runtime=runtime, working_folder=working_folder)
+        return self._held(self._sender.send(request))
+
+    def list(self) -> list[Session]:
+        """All of them, oldest first."""
+        return [self._held(one) for one in self._sender.send(_requests.list_contexts(self._session))]
+
+    def restart(self, id: str) -> rest.Session:  # noqa: A002
+        """A new memory for one of them."""
+        return self._sender.send(_requests.restart_context(self._session, id))
+
+    def remove(self, id: str) -> None:  # noqa: A002
+        """End one of them; files and the others stay."""
+        self._sender.send(_requests.remove_context(self._session, id))
+
+    def _held(self, told: rest.Session) -> Session:
+        return Session(self._sender, told.id, told.user_id, runtime=told.runtime)
 
 
 def write_notebook(path: str | Path, notebook: rest.Notebook) -> Path:

@@ -62,9 +62,9 @@ class Languages:
             Conflict: its language has none; nothing was asked of anybody.
         """
         runtime = self.of(session)
-        if runtime.no_memory:
+        if why := why_no_memory(runtime):
             raise Conflict(
-                f"session {session.spec.id!r} runs {runtime.title}, which cannot be {what}: {runtime.no_memory}. Write "
+                f"session {session.spec.id!r} runs {runtime.title}, which cannot be {what}: {why}. Write "
                 "what is to be kept to files under /mnt/files and read it from there; variables come back by running "
                 "again the code that made them",
                 {"session": session.spec.id, "runtime": runtime.name},
@@ -81,7 +81,13 @@ class Languages:
 
     def _snapshots(self, session: Session, told: SnapshotState) -> SnapshotState:
         runtime = self.of(session)
-        return SnapshotState(reason=f"{runtime.title}: {runtime.no_memory}") if runtime.no_memory else told
+        why = why_no_memory(runtime)
+        return SnapshotState(reason=f"{runtime.title}: {why}") if why else told
+
+
+def why_no_memory(runtime: Runtime) -> str:
+    """Why it has no undo, no branches and no restoring; empty if it has. Only an interpreter that we fork has them."""
+    return "" if runtime.forked else runtime.no_memory or "its memory is not kept beside it"
 
 
 def is_python(session: Session) -> bool:

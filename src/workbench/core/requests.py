@@ -188,6 +188,42 @@ class CopiedSession:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CreateContext:
+    """A further kernel of a session, with an empty memory."""
+
+    session: SessionId
+    context: SessionId = field(default_factory=new_session_id)
+    """its name"""
+    runtime: str = ""
+    """its language; empty for the session's"""
+    working_folder: str = ""
+    """where its cells start; empty for the session's"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListContexts:
+    """Those of a session, in the order in which they were made."""
+
+    session: SessionId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestartContext:
+    """A new memory for one of a session's."""
+
+    session: SessionId
+    context: SessionId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveContext:
+    """End one of a session's, and drop its record."""
+
+    session: SessionId
+    context: SessionId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RestartKernel:
     """A new memory in the same sandbox."""
 

@@ -180,8 +180,8 @@ class Sessions:
         await self.end(await self._store.get(request.session))
 
     async def end(self, session: Session) -> None:
-        """Stop it for everyone and end its kernel; the last of a family ends the sandbox and drops the files. The
-        record goes last.
+        """Stop it for everyone and end its kernel and its contexts; the last of a family ends the sandbox and drops
+        the files. The record goes last.
 
         Raises:
             NotFound: it is gone, or another one has its name.
@@ -189,7 +189,12 @@ class Sessions:
         while not session.ending:
             ending = replace(session, ending=True)
             session = ending if await self._store.replace(session, ending) else await self._again(session)
-        # From here on nobody branches from it: once it is alone it stays alone.
+        # From here on nobody branches from it: once it is alone it stays alone. Nor gets it any more contexts.
+        for one in await self._store.family(session.mount):
+            if one.context_of == session.spec.id:
+                # Somebody else may be at it.
+                with contextlib.suppress(NotFound):
+                    await self.end(one)
         if len(await self._store.family(session.mount)) > 1:
             await self._host.end_kernel(kernel_of(session))
         if await self._store.remove_unless_last(session):
@@ -337,6 +342,14 @@ def checked_branch(name: str) -> SessionId:
     return checked
 
 
+def checked_folder(folder: str) -> str:
+    """Where cells start."""
+    check_words({}, folder)
+    if not folder.startswith("/"):
+        raise InvalidRequest(f"the working folder must be an absolute path, not {folder!r}")
+    return folder
+
+
 def _kept_for_users(name: SessionId) -> InvalidRequest:
     return InvalidRequest(
         f"{name} is such a name as the session has that a user gets for calls without one: choose another one",
@@ -370,8 +383,7 @@ def _checked_spec(request: requests.CreateSession, project: ProjectId) -> Sessio
     if is_users_own(name) and name != users_own_session(project, request.user):
         raise _kept_for_users(name)
     check_words(request.env, request.working_folder)
-    if not request.working_folder.startswith("/"):
-        raise InvalidRequest(f"the working folder must be an absolute path, not {request.working_folder!r}")
+    checked_folder(request.working_folder)
     Cell(id=CellId("start-up"), code=request.start_up).checked(math.inf)
     return SessionSpec(
         id=name,

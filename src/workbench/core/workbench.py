@@ -14,6 +14,7 @@ from workbench.contracts.storage import Records
 from workbench.core import requests
 from workbench.core.branches import Branches
 from workbench.core.configurations import Configurations
+from workbench.core.contexts import Contexts
 from workbench.core.ends import Ends
 from workbench.core.errands import Errands
 from workbench.core.executions import Executions
@@ -65,6 +66,7 @@ class Workbench:
         places = Places(host, sessions, cells, mounts, clock, corrections)
         self._sessions = Sessions(host, records, mounts, clock, places, project, self.languages)
         self._branches = Branches(host, sessions, clock, places, self._sessions, self.languages)
+        self._contexts = Contexts(sessions, clock, places, self._sessions, self.languages)
         ends = Ends(host, sessions, cells, places, clock, self.languages)
         self._executions = Executions(host, cells, places, ends, clock)
         self._rules = records.rules(project)
@@ -163,6 +165,29 @@ class Workbench:
             Conflict: it has no memory now or cannot be branched, with the reason; or the new name is taken.
         """
         return await self._branches.branch(request)
+
+    async def create_context(self, request: requests.CreateContext) -> SessionDescription:
+        """A further kernel of a session, empty, of any language: in the same sandbox, with the same files. By its name
+        it is used as a session is, and it ends with the session.
+
+        Raises:
+            Conflict: the name is taken.
+            InvalidRequest: its name, language or working folder cannot be used.
+            KernelUnavailable: its language is not on this machine; nothing is left of it.
+        """
+        return await self._contexts.create(request)
+
+    async def list_contexts(self, request: requests.ListContexts) -> tuple[SessionDescription, ...]:
+        """Those of a session, oldest first."""
+        return await self._contexts.list(request)
+
+    async def restart_context(self, request: requests.RestartContext) -> SessionDescription:
+        """A new, empty memory for one of them."""
+        return await self._contexts.restart(request)
+
+    async def remove_context(self, request: requests.RemoveContext) -> None:
+        """End one of them; the session and its other contexts stay."""
+        await self._contexts.remove(request)
 
     async def restart_kernel(self, request: requests.RestartKernel) -> SessionDescription:
         """A new memory, with the start-up code run in it."""

@@ -56,8 +56,8 @@ class SessionSpec:
 class Session:
     """The record of one.
 
-    A session and its branches are a family: they share one mount and one sandbox, with a kernel for each. Mount, tier
-    and sandbox are the same in all their records, and go with the last of them.
+    A session, its branches and the contexts of each are a family: they share one mount and one sandbox, with a kernel
+    for each. Mount, tier and sandbox are the same in all their records, and go with the last of them.
     """
 
     spec: SessionSpec
@@ -70,6 +70,8 @@ class Session:
     """the root of its family, be it deleted or not: on whose behalf everything in it acts"""
     parent: SessionId | None = None
     """what it was branched or copied from, be it deleted or not"""
+    context_of: SessionId | None = None
+    """the session that it is a further kernel of, and goes with"""
     kernel: KernelId = MAIN_KERNEL
     """its own, within the sandbox"""
     sandbox: SandboxId

@@ -113,6 +113,7 @@ def shown_session(told: session.SessionDescription) -> rest.Session:
         snapshots=rest.SnapshotState.model_validate(told.snapshots),
         shared_with=list(told.shared_with),
         parent=record.parent,
+        context_of=record.context_of,
         progress=rest.Progress.model_validate(told.progress),
         created_at=record.created_at,
         used_at=record.used_at,

@@ -215,6 +215,7 @@ MIGRATIONS: tuple[str, ...] = (
     """,
     """
     ALTER TABLE sessions ADD COLUMN runtime TEXT NOT NULL DEFAULT 'python';
+    ALTER TABLE sessions ADD COLUMN context_of TEXT NOT NULL DEFAULT '';
     """,
 )
 _POSTGRES_WORDS = {

@@ -18,7 +18,7 @@ from workbench.storage.database import Connection, Database, Refused, Row, Value
 from workbench.storage.wording import exists_already, files_in_use, no_such_session
 
 _FIXED = ("id", "project", '"user"', "runtime", "env", "start_up", "working_folder", "mount", "principal", "parent",
-          "kernel", "used_at")  # fmt: skip
+          "context_of", "kernel", "used_at")  # fmt: skip
 # What a `replace` compares.
 _STATE = ("created_at", "tier", "snapshots", "freeze_after_s", "end_after_s", "sandbox", "begun", "epoch", "last_loss",
           "unfinished", "ending", "config_version", "configured_at")  # fmt: skip
@@ -229,7 +229,8 @@ def _values(session: Session) -> tuple[Value, ...]:
 def _fixed(session: Session) -> tuple[Value, ...]:
     spec = session.spec
     return (spec.id, spec.project, spec.user, spec.runtime, json.dumps(spec.env), spec.start_up, spec.working_folder,
-            session.mount, session.principal, session.parent or "", session.kernel, session.used_at)  # fmt: skip
+            session.mount, session.principal, session.parent or "", session.context_of or "",
+            session.kernel, session.used_at)  # fmt: skip
 
 
 def _state(session: Session) -> tuple[Value, ...]:
@@ -285,6 +286,7 @@ def session_of(row: Row) -> Session:
         mount=MountId(kept["mount"]),
         principal=SessionId(kept["principal"]),
         parent=SessionId(kept["parent"]) if kept["parent"] else None,
+        context_of=SessionId(kept["context_of"]) if kept["context_of"] else None,
         kernel=KernelId(kept["kernel"]),
         sandbox=SandboxId(kept["sandbox"]),
         begun=bool(kept["begun"]),

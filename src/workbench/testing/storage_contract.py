@@ -76,6 +76,7 @@ def a_session(name: str = "one", user: str = "local", project: ProjectId = DEFAU
         mount=MountId(name),
         principal=spec.id,
         parent=SessionId("before"),
+        context_of=SessionId("beside"),
         sandbox=new_sandbox_id(),
         last_loss="it's gone",
     )

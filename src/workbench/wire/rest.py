@@ -25,6 +25,7 @@ UserName = Annotated[str, Field(min_length=1, max_length=200, pattern=_LINE, exa
 Line = Annotated[str, Field(max_length=200, pattern=_LINE)]
 Words = Annotated[str, Field(pattern=_TEXT)]
 Folder = Annotated[str, Field(max_length=4096, pattern=r"^/[^\x00]*$")]
+RuntimeName = Annotated[str, Field(min_length=1, max_length=40)]
 _VARIABLE = r"^[^\x00=]+$"
 VariableName = Annotated[str, Field(min_length=1, pattern=_VARIABLE)]
 
@@ -151,7 +152,7 @@ class CreateSession(Sent):
         validation_alias=AliasChoices("sandbox", "workbench"),
         description="What its sandbox is like. `workbench` is taken for the same.",
     )
-    runtime: Annotated[str, Field(min_length=1, max_length=40)] = Field(
+    runtime: RuntimeName = Field(
         default=PYTHON, description="Its language, which it keeps. Other names of it, such as `javascript`, will do."
     )
     eager: bool = Field(default=False, description="Make the sandbox and run the start-up code before the answer.")
@@ -219,6 +220,16 @@ class Branch(Sent):
         default=False,
         alias="copy",
         description="In a sandbox of its own with copies of files and variables; else in the same sandbox.",
+    )
+
+
+class CreateContext(Sent):
+    """A further kernel of a session."""
+
+    id: SessionName | None = Field(default=None, description="Its name; chosen by the server unless given.")
+    runtime: RuntimeName | None = Field(default=None, description="Its language; the session's unless given.")
+    working_folder: Folder | None = Field(
+        default=None, description="Where its cells start; the session's unless given."
     )
 
 
@@ -314,8 +325,9 @@ class Session(Answered):
     start_up_error: str = ""
     warning: str = Field(default="", description="What is weak about its isolation.")
     snapshots: SnapshotState = SnapshotState()
-    shared_with: list[str] = Field(default=[], description="Branches in the same sandbox.")
+    shared_with: list[str] = Field(default=[], description="Branches and contexts in the same sandbox.")
     parent: str | None = None
+    context_of: str | None = Field(default=None, description="The session that it is a further kernel of.")
     progress: Progress = Progress()
     created_at: str
     used_at: str
@@ -326,6 +338,12 @@ class SessionPage(Answered):
 
     items: list[Session]
     next_cursor: str | None = Field(default=None, description="Where the next page begins; null if there is none.")
+
+
+class Contexts(Answered):
+    """The further kernels of a session, each a session by its name."""
+
+    items: list[Session]
 
 
 class Text(Answered):

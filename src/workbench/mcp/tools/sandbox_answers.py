@@ -109,8 +109,8 @@ def _step(visit: Visit, tool: Tool[Any], given: dict[str, Any], problem: Workben
         given = {**given, "timeout": MOST_TIMEOUT_S}
         if is_callable(tool, corrected := usable(tool, given)):
             return guide.again(visit, tool, str(given.get("session_id")), corrected)
-    if tool.name == guide.CREATE_SESSION and isinstance(problem, KernelUnavailable):
-        # Its language is not on this machine; Python is on every one.
+    if tool.name == guide.CREATE_SESSION and isinstance(problem, KernelUnavailable | Conflict):
+        # Its language is not on this machine, or not that of the address: without one it is Python, or the address's.
         return Next(tool=tool.name, arguments={})
     step = guide.after_refusal(visit, tool, given, problem)
     if step.tool == tool.name and not is_callable(tool, step.arguments):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 from collections.abc import Iterable
 
 import mcp_types as types
@@ -11,6 +12,7 @@ from pydantic import Field
 
 from workbench.core import requests
 from workbench.core.installs import InstallTold
+from workbench.core.languages import why_no_memory
 from workbench.errors import Conflict, Denied, WorkbenchError
 from workbench.mcp import guide
 from workbench.mcp.answers import Answer
@@ -24,6 +26,8 @@ from workbench.mcp.visit import Visit
 from workbench.model.ids import SessionId, new_session_id
 from workbench.model.packages import Language
 from workbench.model.runtime import PYTHON, Runtime
+
+_DEBIANS = re.compile(r"^r-(?:cran|bioc)-")
 
 
 class CreateArguments(Arguments):
@@ -127,8 +131,8 @@ async def _created(call: Call[CreateArguments], session: SessionId) -> Answer:
             if name in found and (runtime.name != PYTHON or is_met(version, found[name]))
         },
     }
-    if runtime.no_memory:
-        structured["hint"] = f"{runtime.title} has no undo, no branches and no restoring: {runtime.no_memory}."
+    if why := why_no_memory(runtime):
+        structured["hint"] = f"{runtime.title} has no undo, no branches and no restoring: {why}."
     return Answer(structured=structured | ({"stderr": "\n".join(said)} if said else {}))
 
 
@@ -143,14 +147,25 @@ async def _brought(
     told = await call.visit.bench.install_packages(
         requests.InstallPackages(session=session, requirements=requirements, language=Language(runtime.name))
     )
-    pins = [pin.rpartition("==") for one in told for pin in (*one.present, *one.installed)]
-    return {name: version for name, _, version in pins}, _in_words(tuple(wanted), told)
+    said = _in_words(tuple(wanted), told)
+    if runtime.name == Language.R and (unread := [name for name, version in wanted.items() if not _is_any(version)]):
+        said.append(f"versions of R's packages are those that the archive has; not looked at for {', '.join(unread)}")
+    pins = {_own_name(pin): pin.rpartition("==")[2] for one in told for pin in (*one.present, *one.installed)}
+    return {name: pins[name.lower()] for name in wanted if name.lower() in pins}, said
 
 
 def _named(runtime: Runtime, name: str, version: str) -> str:
-    """As the language's installer has it; in R a version is whatever the archive has."""
-    is_any = version.strip() in ("", "*", "latest")
-    return name if is_any or runtime.name != Language.NODE else f"{name}@{version.strip()}"
+    """As the language's installer has it, which for R takes no versions."""
+    return name if _is_any(version) or runtime.name != Language.NODE else f"{name}@{version.strip()}"
+
+
+def _is_any(version: str) -> bool:
+    return version.strip() in ("", "*", "latest")
+
+
+def _own_name(pin: str) -> str:
+    """Of a package, in small letters: R's have a name of Debian's around it."""
+    return _DEBIANS.sub("", pin.rpartition("==")[0].lower())
 
 
 def _in_words(names: Iterable[str], told: Iterable[InstallTold]) -> list[str]:
