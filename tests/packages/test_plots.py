@@ -1,4 +1,4 @@
-"""Libraries that draw for a browser, installed when they are imported: figures as data, as a page, and in no browser."""
+"""Libraries that draw for a browser, installed when they are imported: figures as data and as a page, in no browser."""
 
 from __future__ import annotations
 
@@ -41,15 +41,16 @@ def test_a_figure_of_plotly_is_data_a_page_and_a_chart(public: Server, sessions:
 
 
 def test_charts_of_plotly_express_are_told(public: Server, sessions: MakeSession) -> None:
-    cells = (
-        "import plotly.express as px, pandas as pd, numpy as np\nfrom plotly.subplots import make_subplots",
+    begin = "import plotly.express as px, pandas as pd, numpy as np\nfrom plotly.subplots import make_subplots"
+    many = (
         "px.histogram(x=[1, 1, 2]).show()\npx.pie(names=['a', 'b'], values=[3, 1]).show()\n"
         "px.box(y=[1, 2, 9]).show()\npx.bar(x=[3], y=['a'], orientation='h').show()\n"
-        "px.line(pd.DataFrame({'t': pd.to_datetime(['2024-01-01', '2024-01-02']), 'v': [1.5, 2]}), x='t', y='v').show()\n"
+        "days = pd.to_datetime(['2024-01-01', '2024-01-02'])\n"
+        "px.line(pd.DataFrame({'t': days, 'v': [1.5, 2]}), x='t', y='v').show()\n"
         "px.scatter(x=np.arange(5000), y=np.arange(5000.0)).show()\npx.imshow([[1, 2]]).show()\n"
         "two = make_subplots(1, 2)\ntwo.add_scatter(y=[1], row=1, col=1)\ntwo.add_bar(y=[2], row=1, col=2)\ntwo.show()",
     )
-    charts = [one.chart for one in displays(public, sessions, *cells)]
+    charts = [one.chart for one in displays(public, sessions, begin, many)]
     kinds = [one.type if one is not None else "" for one in charts]
     assert kinds == ["histogram", "pie", "box", "bar", "line", "scatter", "unknown", "subplots"]
     histogram, pie, box, bar, line, scatter, unknown, subplots = [one for one in charts if one is not None]
@@ -64,7 +65,8 @@ def test_charts_of_plotly_express_are_told(public: Server, sessions: MakeSession
 
 
 def test_a_chart_of_altair_is_its_specification_and_a_page(public: Server, sessions: MakeSession) -> None:
-    code = "import altair as alt, pandas as pd\nalt.Chart(pd.DataFrame({'x': [1], 'y': [2]})).mark_bar().encode(x='x', y='y')"
+    code = "import altair as alt, pandas as pd\nframe = pd.DataFrame({'x': [1], 'y': [2]})\n"
+    code += "alt.Chart(frame).mark_bar().encode(x='x', y='y')"
     (shown,) = displays(public, sessions, code)
     assert shown.vega["mark"] == {"type": "bar"}
     assert shown.html is not None
