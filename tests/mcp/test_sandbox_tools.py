@@ -196,9 +196,11 @@ async def test_what_is_displayed_is_small_in_the_structure_and_smaller_in_the_te
         assert png == {"image/png": "[200,008 bytes, shown as an image]"}
         assert svg["image/svg+xml"].endswith("not shown]")
         assert [len(one) <= 20_000 for one in (*table.values(), *data.values())] == [True] * 4
-        assert [one.type for one in result.content] == ["text", "image"]
-        text = result.content[0]
+        assert [one.type for one in result.content] == ["text", "image", "resource"]
+        text, _, drawing = result.content
         assert isinstance(text, types.TextContent)
+        assert isinstance(drawing, types.EmbeddedResource)
+        assert (drawing.resource.mime_type, getattr(drawing.resource, "text", "")) == ("image/svg+xml", "<svg/>")
         png, svg, table, data = json.loads(text.text)["display_outputs"]
         assert png == {"image/png": "[200,008 bytes, shown as an image]"}
         assert svg == {"image/svg+xml": "[6 characters, not shown]", "text/plain": "drawn"}

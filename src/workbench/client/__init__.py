@@ -6,6 +6,7 @@ from workbench.client.aio_session import AsyncContexts, AsyncSession
 from workbench.client.aio_toolkits import AsyncAuthConfigs, AsyncConnections, AsyncToolkits
 from workbench.client.cells import AsyncCell, AsyncStream, Cell, Stream
 from workbench.client.composio import Composio, ComposioSession, CustomTool
+from workbench.client.displays import Axis, Chart, Column, Display, Series, Table
 from workbench.client.files import Files, RemoteFile
 from workbench.client.local_workbench import create_local_workbench_session
 from workbench.client.session import Contexts, Session
@@ -39,13 +40,17 @@ __all__ = [
     "AsyncToolkits",
     "AsyncWorkbench",
     "AuthConfigs",
+    "Axis",
     "Cell",
+    "Chart",
+    "Column",
     "Composio",
     "ComposioSession",
     "Connections",
     "Contexts",
     "CustomTool",
     "DeletedFiles",
+    "Display",
     "FilePage",
     "Files",
     "IdleOptions",
@@ -58,8 +63,10 @@ __all__ = [
     "RemoteFile",
     "Result",
     "SandboxOptions",
+    "Series",
     "Session",
     "Stream",
+    "Table",
     "Toolkits",
     "Workbench",
     "create_local_workbench_session",

@@ -363,6 +363,10 @@ class Display(Answered):
     metadata: str = "{}"
     display_id: str = ""
     is_result: bool = False
+    is_update: bool = Field(default=False, description="Of something that an earlier cell displayed under this id.")
+    files: dict[str, str] = Field(
+        default={}, description="By mime type: where a format is that is too large to be in `data`."
+    )
 
 
 class CellError(Answered):
@@ -486,6 +490,7 @@ class Piece(Answered):
 
     kind: PieceKind
     text: str = ""
+    wait: bool = Field(default=False, description="Of `clear`: only once something else comes.")
     display: Display | None = None
     error: CellError | None = None
 

@@ -89,6 +89,7 @@ async def _execute(call: Call[CodeArguments]) -> Answer:
         text={**structured, "display_outputs": sandbox_displays.written(result.displays)},
         next=guide.after_deletion(call.visit, call.tool) if is_deleted else step,
         pictures=sandbox_displays.pictures(result.displays),
+        drawings=sandbox_displays.drawings(result.displays),
         meta=receipts.meta_of(result),
     )
 
@@ -163,9 +164,12 @@ def _with_hint(result: CellResult | CommandResult, more: str = "") -> dict[str, 
 
 
 def _displays_words(result: CellResult) -> str:
-    if not result.displays_left_out:
-        return ""
-    return f"{result.displays_left_out} more outputs are in {result.displays_file_path or 'no file'}."
+    said = []
+    if result.displays_left_out:
+        said.append(f"{result.displays_left_out} more outputs are in {result.displays_file_path or 'no file'}.")
+    if any(one.files for one in result.displays):
+        said.append(f"Large formats are in files: {result.displays_note}.")
+    return " ".join(said)
 
 
 CODE = Tool(
