@@ -64,6 +64,10 @@ BEFORE = {
         Case(f"Steps:\n- load\n* show\n{_FENCE}python\nprint(7)\n{_FENCE}\nOutput: 7\n- done", out="7", did="fence"),
         Case(f"n = 5\n{_FENCE}python\nprint(7)\n{_FENCE}\nm: int = 6", error="SyntaxError", out=""),
     ),
+    "a fence in a list": (
+        Case(f"1. Run this:\n\n   {_FENCE}python\n   if 1:\n       print(8)\n   {_FENCE}\n", out="8", did="fence"),
+        Case(f"   {_FENCE}python\n   print(8)\n  print(9)\n   {_FENCE}\n", error="IndentationError", out=""),
+    ),
     "a fence with nothing in it": (
         Case(f"{_FENCE}python\nprint(2)\n\n{_FENCE}", out="2", did="fence"),
         Case(f"{_FENCE}python\n{_FENCE}", error="SyntaxError", out=""),
@@ -131,6 +135,10 @@ BEFORE = {
     "entities in strings too": (
         Case("if 3 &gt; 2 and 2 &gt;= 1:\n    print(3)", out="3", did="html"),
         Case("if 3 &gt; 2:\n    print('&lt;b&gt;')", error="SyntaxError", out=""),
+    ),
+    "entities by number": (
+        Case("if 3 &gt; 2:  # 3 &gt; 2, isn&#39;t it\n    print(&#39;a&#39;, &#x27;b&#x27;)", out="a b", did="html"),
+        Case("if 3 &gt; 2:\n    print(&#39;a&#39;, '&lt;b&gt;')", error="SyntaxError", out=""),
     ),
     "numbered lines": (
         Case("1: n = 8\n2: if n:\n3:     print(n)", out="8", did="linenos"),
