@@ -323,6 +323,14 @@ DURING = {
         Case("print(tool({'items': [3]})['response_data']['items'])", out="[3]", did="wrapper-up"),
         Case("tool([{'id': 1}])[0]['data']", error="KeyError"),
     ),
+    "a wrapper in a wrapper": (
+        Case("d = tool({'data': {'output': {'n': 4}}})['data']\nprint(d['n'])", out="4", did="wrapper-down"),
+        Case("tool({'rows': [{'output': {'n': 4}}]})['rows'][0]['n']", error="KeyError"),
+    ),
+    "a wrapper too many of what is in one": (
+        Case("d = tool({'data': {'n': 4}, 'successful': True})['data']\nprint(d['data']['n'])", out="4", did="wrapper-up"),
+        Case("d = tool({'data': {'message': 'no such thing'}})['data']\nd['data']", error="KeyError"),
+    ),
     "an attribute": (
         Case("print(t.shape, t.DType)", before="t = tool({'shape': 5, 'd_type': 'q'})", out="5 q",
              did="attribute-access"),
@@ -351,6 +359,14 @@ DURING = {
         Case("pair = tool_call({'data': {'n': 3}}, '')\nprint(pair['data']['n'])", out="3", did="tuple-not-unpacked"),
         Case("pair = tool_call({'data': {'n': 3}}, '')\nd, e = pair\nprint(d['data'], pair[1] == '', len(pair))",
              out="{'n': 3} True 2"),
+    ),
+    "the data of a pair": (
+        Case("pair = tool_call({'rows': [3]}, '')\nprint(pair['data']['rows'])", out="[3]", did="tuple-not-unpacked"),
+        Case("pair = tool_call({'status': 404}, '')\npair['data']", error="TypeError", hints="not-by-name"),
+    ),
+    "a list in a pair": (
+        Case("pair = tool_call([{'aB': 3}], None)\nprint(pair['data'][0]['aB'])", out="3", did="tuple-not-unpacked"),
+        Case("pair = tool_call([], None)\npair['data']", error="TypeError", hints="not-by-name"),
     ),
     "a pair with an error": (
         Case("pair = tool_call({}, '403 forbidden')\npair['data']", error="RuntimeError", says="403 forbidden"),
