@@ -328,7 +328,8 @@ DURING = {
         Case("tool({'rows': [{'output': {'n': 4}}]})['rows'][0]['n']", error="KeyError"),
     ),
     "a wrapper too many of what is in one": (
-        Case("d = tool({'data': {'n': 4}, 'successful': True})['data']\nprint(d['data']['n'])", out="4", did="wrapper-up"),
+        Case("d = tool({'data': {'n': 4}, 'successful': True})['data']\nprint(d['data']['n'])", out="4",
+             did="wrapper-up"),
         Case("d = tool({'data': {'message': 'no such thing'}})['data']\nd['data']", error="KeyError"),
     ),
     "an attribute": (
@@ -400,6 +401,12 @@ DURING = {
     "names that NumPy removed": (
         Case("import numpy as np\nprint(np.float(2), np.NaN)", out="2.0 nan", did="removed-api"),
         Case("import numpy as np\nprint(hasattr(np, 'float'), np.float64(2))", out="False 2.0"),
+    ),
+    "a removed name whose error is caught": (
+        Case("import numpy as np\ntry:\n    print(np.product([2, 3]))\nexcept ValueError:\n    print('none')", out="6",
+             did="removed-api"),
+        Case("import numpy as np\ntry:\n    print(np.product([2, 3]))\nexcept AttributeError:\n    print('newer')",
+             out="newer"),
     ),
     "a name that Pillow removed": (
         Case("from PIL import Image\nprint(Image.ANTIALIAS == Image.LANCZOS)", out="True", did="removed-api"),

@@ -47,7 +47,10 @@ def is_agents_attribute(frame: types.FrameType, name: str) -> bool:
     if not desk.serves(_SWITCH, frame):
         return False
     place = places.place_of(frame.f_code, frame.f_lasti)
-    return place is not None and isinstance(place.node, ast.Attribute) and place.node.attr == name
+    if place is None or not isinstance(place.node, ast.Attribute) or place.node.attr != name:
+        return False
+    # Who names the error has an answer of its own to it.
+    return not places.is_guarded(frame, desk.namespace, "AttributeError", broad=frozenset())
 
 
 def patch_module(module: types.ModuleType) -> None:
