@@ -435,6 +435,12 @@ AFTER = {
         Case("print('ran')\nconf = {'user_id': 1}\nconf['userId']", error="KeyError", out="ran", hints="missing-key"),
         Case("conf = {'user_id': 1}\ntry:\n    conf['userId']\nexcept KeyError:\n    print('seen')", out="seen"),
     ),
+    "columns of a table": (
+        Case("d[['row_id', 'n']]", before="import pandas as pd\nd = pd.DataFrame({'rowId': [1], 'n': [2]})",
+             error="KeyError", hints="missing-column", says="['row_id'] not in index"),
+        Case("d.drop(columns=['row_id'])", before="import pandas as pd\nd = pd.DataFrame({'rowId': [1]})",
+             error="KeyError"),
+    ),
     "a typo in a name": (
         Case("number = 3\nprint('ran')\nprint(numbr)", error="NameError", out="ran",
              hints="close-name python-suggestion"),
