@@ -398,8 +398,15 @@ DURING = {
         Case("import pandas as pd\nd = pd.DataFrame({'append': [4]})\nprint(*d.append, hasattr(pd.Series, 'append'))",
              out="4 False"),
     ),
+    "names that pandas changed": (
+        Case("import pandas as pd\nd = pd.DataFrame({'n': [1.5, None]})\n"
+             "print(list(d.applymap(str).n), list(d.pad().n), *d.iteritems().__next__()[1].backfill())",
+             out="['1.5', 'nan'] [1.5, 1.5] 1.5 nan", did="removed-api"),
+        Case("import pandas as pd\nd = pd.DataFrame({'applymap': [4]})\nprint(*d.applymap, hasattr(d, 'pad'))",
+             out="4 False"),
+    ),
     "names that NumPy removed": (
-        Case("import numpy as np\nprint(np.float(2), np.NaN)", out="2.0 nan", did="removed-api"),
+        Case("import numpy as np\nprint(np.float(2), np.NaN, np.NINF)", out="2.0 nan -inf", did="removed-api"),
         Case("import numpy as np\nprint(hasattr(np, 'float'), np.float64(2))", out="False 2.0"),
     ),
     "a removed name whose error is caught": (
