@@ -1,4 +1,4 @@
-"""Where a program finds what to listen at, and we find it: a folder that is there only until it does."""
+"""Where a program finds what to listen at, and we find it: a folder that is there only until it answers."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Place:
         return str(path)
 
     def look(self) -> bool:
-        """Whether the program listens at all of its sockets. The folder goes then: we reach them without names."""
+        """Whether the program has all of its sockets. We reach them without names from then on."""
         for name, path in self._names.items():
             if name not in self._found:
                 with contextlib.suppress(OSError):
@@ -72,6 +72,11 @@ class Place:
             made.close()
             return None
         return made
+
+    @property
+    def is_visible(self) -> bool:
+        """Whether the folder is still there."""
+        return self._folder is not None
 
     def hide(self) -> None:
         """Nobody else in the sandbox finds the sockets, or the key, from now on; nothing is left to be swept up."""
