@@ -149,7 +149,7 @@ async def open_house(
         **STOCK,
         "name": "failing",
         "title": "Failing",
-        "argv": ["bash", "-c", "echo it lacks a part >&2; exit 3"],
+        "argv": ["bash", "-c", "echo it lacks a part >&2; exit 3", "{connection_file}"],
     }
     write_descriptions(folder / "runtimes", STOCK, lacking, broken, failing)
     options.run_dir.mkdir(parents=True, exist_ok=True)
