@@ -117,8 +117,8 @@ async def test_a_death_between_cells_is_told_by_the_next_one(house: House, runti
     language = LANGUAGES[runtime]
     async with house.session(runtime) as session:
         await session.run(language.keep)
-        await session.command("pkill -9 -f [k]ernel-main-")
-        await session.until("pgrep -c -f '[k]ernel-main-'", "1")
+        await session.command("pkill -9 -f [k]ernel-main,")
+        await session.until("pgrep -c -f '[k]ernel-main,'", "1")
         after = await session.run(language.keep)
         assert (after.outcome, after.receipt.state, after.receipt.epoch) == (Outcome.OK, MemoryState.LOST, 2)
 
@@ -135,9 +135,9 @@ async def test_a_restart_begins_anew(house: House, runtime: str) -> None:
 
 async def test_nothing_is_left_of_a_kernel_that_ended(house: House) -> None:
     async with house.session("bash") as session:
-        await session.until("pgrep -c -f '[k]ernel-main-'", "1")
+        await session.until("pgrep -c -f '[k]ernel-main,'", "1")
         await session.cells.end_kernel(wire.EndKernel(**MAIN))
-        await session.until("ls -A $TMPDIR | grep -c kernel; pgrep -c -f '[k]ernel-main-'", "0\n0")
+        await session.until("ls -A $TMPDIR | grep -c kernel; pgrep -c -f '[k]ernel-main,'", "0\n0")
 
 
 async def test_two_kernels_of_two_languages_share_the_files_of_a_session(house: House) -> None:
@@ -236,7 +236,7 @@ async def test_a_keeper_that_is_killed_takes_its_program_along(house: House) -> 
         assert ended.outcome is Outcome.LOST
         assert "killed by signal 9" in ended.explanation
         assert (await session.run("import os\nprint(os.getpid() > 0)")).stdout.text == "True\n"
-        await session.until("pgrep -c -f '[k]ernel-main-'", "1")
+        await session.until("pgrep -c -f '[k]ernel-main,'", "1")
 
 
 async def test_an_end_that_is_asked_for_while_a_program_starts_leaves_nothing(house: House) -> None:
@@ -248,4 +248,64 @@ async def test_an_end_that_is_asked_for_while_a_program_starts_leaves_nothing(ho
             await session.cells.end_kernel(wire.EndKernel(**MAIN))
             await asyncio.wait([starting])
             starting.exception()
-        await session.until("pgrep -c -f '[k]ernel-main-'", "0")
+        await session.until("pgrep -c -f '[k]ernel-main,'", "0")
+
+
+async def test_a_program_that_writes_nonsense_into_its_sockets_harms_its_own_session_alone(house: House) -> None:
+    nonsense = """
+import os, stat
+for number in range(3, 200):
+    try:
+        if stat.S_ISSOCK(os.fstat(number).st_mode):
+            os.write(number, bytes(range(256)) * 40)
+    except OSError:
+        pass
+"""
+    async with house.session("stock") as session, house.session("bash") as other:
+        await other.run("kept=41")
+        ended = await session.run(nonsense, limit_s=2)
+        assert ended.outcome in (Outcome.OK, Outcome.TIMED_OUT, Outcome.LOST)
+        await session.cells.restart_kernel(wire.RestartKernel(**MAIN))
+        assert (await session.run("print('again')")).stdout.text == "again\n"
+        assert (await other.run("echo $kept")).stdout.text == "41\n"
+
+
+async def test_a_keeper_that_is_stopped_harms_its_own_session_alone(house: House) -> None:
+    async with house.session("stock") as session, house.session("bash") as other:
+        stopped = await session.run("import os, signal\nos.kill(os.getppid(), signal.SIGSTOP)", limit_s=1)
+        assert stopped.outcome in (Outcome.TIMED_OUT, Outcome.LOST)
+        assert (await session.run("print('again')")).stdout.text == "again\n"
+        assert (await other.run("echo on")).stdout.text == "on\n"
+
+
+async def test_exit_and_failures_under_set_e_end_the_cell_and_not_the_shell(house: House) -> None:
+    async with house.session("bash") as session:
+        left = await session.run("kept=41; echo a; (exit 5); echo $?; exit 3; echo never")
+        assert (left.outcome, left.stdout.text) == (Outcome.RAISED, "a\n5\n")
+        assert left.error is not None
+        assert left.error.message == "3"
+        failed = await session.run("set -euo pipefail\nfalse || echo b\nfalse | cat\necho never")
+        assert (failed.outcome, failed.stdout.text) == (Outcome.RAISED, "b\n")
+        after = await session.run("set +e; false; echo $kept")
+        assert (after.stdout.text, after.receipt.epoch) == ("41\n", 1)
+
+
+@pytest.mark.parametrize("code", ["echo 'open", 'echo "open', "echo $((", "if true; then", "fi", "echo ${"])
+async def test_a_cell_that_does_not_parse_is_an_error_and_the_next_one_runs(house: House, code: str) -> None:
+    async with house.session("bash") as session:
+        failed = await session.run(code, limit_s=10)
+        assert (failed.outcome, failed.receipt.epoch) == (Outcome.RAISED, 1)
+        assert (await session.run("echo on")).stdout.text == "on\n"
+
+
+async def test_a_shell_s_cells_read_nothing_and_tell_where_they_stand(house: House) -> None:
+    async with house.session("bash") as session:
+        said = await session.run('cat; read line; echo "$?$line"; cd /usr')
+        assert (said.stdout.text, said.receipt.working_folder) == ("1\n", "/usr")
+
+
+async def test_what_runs_on_in_the_background_prints_into_a_later_cell(house: House) -> None:
+    async with house.session("bash") as session:
+        await session.run("(until [ -e ~/go ]; do sleep 0.01; done; echo late; touch ~/gone) &")
+        later = await session.run("touch ~/go; until [ -e ~/gone ]; do sleep 0.01; done; echo now")
+        assert sorted(later.stdout.text.split()) == ["late", "now"]

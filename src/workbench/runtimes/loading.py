@@ -15,14 +15,14 @@ _MOST_BYTES = 64 * 1024
 _FIELDS = {field.name for field in dataclasses.fields(Runtime)}
 
 
-def load_runtimes(added: Path | None = None) -> Runtimes:
-    """Those that are shipped, then those of a folder of the operator's, which may replace shipped ones by name.
+def load_runtimes(added: Path | str | None = None) -> Runtimes:
+    """Those that are shipped, then those of a folder of the operator's, if it is named, which may replace those by name.
 
     Raises:
         InvalidRequest: a file that is no description, or a name that two have; the file is named.
     """
     found: dict[str, Runtime] = {}
-    for folder in (_SHIPPED, *([added] if added is not None else [])):
+    for folder in (_SHIPPED, *([Path(added)] if added else [])):
         if not folder.is_dir():
             raise InvalidRequest(f"no such folder of runtimes: {folder}")
         for path in sorted(folder.glob("*.json")):

@@ -176,6 +176,11 @@ class Keeper:
 
     def _let_leave(self) -> None:
         """What the program had said is still in its sockets; the host takes it, or is gone."""
+        # What is always ready from now on, and nobody hears any more.
+        self._poller.unregister(self._wake)
+        for one in self._listening.values():
+            with contextlib.suppress(KeyError):
+                self._poller.unregister(one.fileno())
         until = time.monotonic() + _LEAVE_S
         while not self._pump.take_all() and time.monotonic() < until:
             for descriptor, events in self._poller.poll(_LOOK_MS):
