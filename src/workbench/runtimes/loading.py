@@ -16,7 +16,7 @@ _FIELDS = {field.name for field in dataclasses.fields(Runtime)}
 
 
 def load_runtimes(added: Path | str | None = None) -> Runtimes:
-    """Those that are shipped, then those of a folder of the operator's, if it is named, which may replace those by name.
+    """Those that are shipped, then those of a folder of the operator's, if one is named; they may replace shipped ones.
 
     Raises:
         InvalidRequest: a file that is no description, or a name that two have; the file is named.
