@@ -10,7 +10,6 @@ import signal
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from workbench import __version__
 from workbench.contracts.engine import Engine
@@ -85,7 +84,7 @@ async def _serve(
     version: str,
 ) -> None:
     _raise_descriptor_limit()
-    runtimes = load_runtimes(Path(settings.runtimes_dir) if settings.runtimes_dir else None)
+    runtimes = load_runtimes(settings.runtimes_dir)
 
     def image() -> Image:
         found = ChosenImage(settings.data_dir, settings.images_dir).find()

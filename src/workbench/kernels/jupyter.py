@@ -37,6 +37,7 @@ from workbench.kernels.program_words import ProgramWords
 from workbench.kernels.relay import Relay
 from workbench.model.execution import Cell, Piece, PieceKind, Variable
 from workbench.model.process import ProcessExit
+from workbench.model.runtime import FORKED, Runtime
 
 # A cell is over when the kernel has answered and has said that it is idle; one of the two may be missing.
 _IDLE_TIMEOUT_S = 10.0
@@ -119,14 +120,12 @@ class JupyterKernel:
         words: LastWords,
         key: str,
         open_door: Callable[[Turn], Relay],
-        *,
-        forked: bool = True,
-        interrupted_by_message: bool = False,
+        runtime: Runtime = FORKED,
     ) -> None:
-        """`forked` is the image's own interpreter, which knows requests that no other kernel does."""
+        """Only the image's own interpreter knows requests that are about its memory."""
         self._process = process
-        self._forked = forked
-        self._interrupted_by_message = interrupted_by_message
+        self._forked = runtime.forked
+        self._by_message = runtime.interrupt_by_message
         self._sockets = sockets
         self._words = words
         self._open_door = open_door
@@ -141,7 +140,7 @@ class JupyterKernel:
         self._gone: ProcessExit | None = None
         self._relay: Relay | None = None
         self._side: dict[str, ZmqChannel] = {}
-        """what only visitors and interrupts use: control and stdin"""
+        """what is seldom used: control and stdin"""
         self._closing: asyncio.Task[None] | None = None
         self._iopub = ZmqChannel(sockets.connect("iopub", zmq.SUB), self._on_iopub)
         self._shell = ZmqChannel(sockets.connect("shell", zmq.DEALER, identity=_IDENTITY), self._on_shell)
@@ -372,10 +371,11 @@ class JupyterKernel:
 
     async def interrupt(self) -> None:
         """As the contract says."""
+        # The signal first: what the kernel waits for ends by it, and what the message does may presume that.
         await self._process.signal(signal.SIGINT)
-        if self._interrupted_by_message and self._gone is None:
+        if self._by_message and self._gone is None:
             _, frames = self.signer.request("interrupt_request", {})
-            self._side_channel("control").send(frames)
+            self._beside("control").send(frames)
 
     async def attach(self, turn: Turn, visit: Visit | None = None) -> AttachPoint:
         """As the contract says."""
@@ -389,11 +389,12 @@ class JupyterKernel:
     def plug_into(self, relay: Relay) -> None:
         """Serve its visitors from now on."""
         for channel in ("control", "stdin"):
-            self._side_channel(channel)
+            self._beside(channel)
         self._relay = relay
         relay.plug(self)
 
-    def _side_channel(self, channel: str) -> ZmqChannel:
+    def _beside(self, channel: str) -> ZmqChannel:
+        """One that most sessions never use: connected when it is needed first."""
         if channel not in self._side:
             socket = self._sockets.connect(channel, zmq.DEALER, identity=_IDENTITY)
             self._side[channel] = ZmqChannel(socket, functools.partial(self._on_side, channel))

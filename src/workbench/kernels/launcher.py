@@ -71,10 +71,7 @@ class JupyterLauncher:
             key_of_door = (sandbox.description.id, start.id)
             open_door = functools.partial(self._open_door, key_of_door)
             sockets = Sockets(self._context, short, place)
-            kernel = JupyterKernel(
-                process, sockets, words, key, open_door,
-                forked=runtime.forked, interrupted_by_message=runtime.interrupted_by_message,
-            )  # fmt: skip
+            kernel = JupyterKernel(process, sockets, words, key, open_door, runtime)
             parts.kept = True
         finally:
             parts.close()

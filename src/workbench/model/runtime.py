@@ -40,8 +40,8 @@ class Runtime:
     needs: tuple[Need, ...] = ()
     no_memory: str = ""
     """why its memory cannot be kept beside it: no undo, no branch, no restoring; empty if it can"""
-    interrupted_by_message: bool = False
-    """besides the signal that its whole group gets: for a kernel whose busy thread no handler of a signal reaches"""
+    interrupt_by_message: bool = False
+    """whether its kernel needs `interrupt_request` on control besides the signal, which reaches what it has started"""
     tells_variables: bool = False
     """whether its kernel answers `workbench_variables_request`; the image's own interpreter does anyway"""
 

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import msgspec
 
 from workbench.errors import InvalidRequest
-from workbench.model.runtime import Runtime, Runtimes
+from workbench.model.runtime import CONNECTION_FILE, Runtime, Runtimes
 
 _SHIPPED = Path(__file__).parent
 _MOST_BYTES = 64 * 1024
+_FIELDS = {field.name for field in dataclasses.fields(Runtime)}
 
 
-def load_runtimes(added: Path | None = None) -> Runtimes:
-    """Those that are shipped, then those of a folder of the operator's, which may replace shipped ones by name.
+def load_runtimes(added: Path | str | None = None) -> Runtimes:
+    """Those that are shipped, then those of a folder of the operator's, if one is named; they may replace shipped ones.
 
     Raises:
         InvalidRequest: a file that is no description, or a name that two have; the file is named.
     """
     found: dict[str, Runtime] = {}
-    for folder in (_SHIPPED, *([added] if added is not None else [])):
+    for folder in (_SHIPPED, *([Path(added)] if added else [])):
         if not folder.is_dir():
             raise InvalidRequest(f"no such folder of runtimes: {folder}")
         for path in sorted(folder.glob("*.json")):
@@ -34,9 +36,15 @@ def _read(path: Path) -> Runtime:
     with path.open("rb") as file:
         data = file.read(_MOST_BYTES)
     try:
+        # Read leniently, a misspelt field would be as if it were not there.
+        unknown = set(msgspec.json.decode(data, type=dict[str, object])) - _FIELDS
         one = msgspec.json.decode(data, type=Runtime)
     except (msgspec.MsgspecError, UnicodeDecodeError) as problem:
         raise InvalidRequest(f"{path} is no description of a runtime: {problem}") from None
+    if unknown:
+        raise InvalidRequest(f"{path} has {', '.join(sorted(unknown))}, which no description has")
+    if one.argv and CONNECTION_FILE not in "".join(one.argv):
+        raise InvalidRequest(f"{path}: the command of a kernel needs {CONNECTION_FILE} where its connection file goes")
     if one.name != path.stem or not one.name.isidentifier() or one.name != one.name.lower():
         raise InvalidRequest(f"{path} describes {one.name!r}; the name is a small-letter word, and the file's own")
     return one

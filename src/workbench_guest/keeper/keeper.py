@@ -25,6 +25,8 @@ from workbench_guest.keeper.pump import Link, Pump
 # A program that is not up after this is given up by the host.
 _LOOK_MS = 5
 _MOST_LINKS = 16
+# What libzmq says by itself is less than this, and an answer of the program's is more.
+_HANDSHAKE_BYTES = 300
 # Nobody on the host's side: its sockets come back sooner, or never.
 _ALONE_S = 5.0
 # For what a dead program said to be taken by the host, as long as some of it is.
@@ -57,6 +59,8 @@ class Keeper:
         self._waiting: list[tuple[str, socket.socket]] = []
         """connections of the host's that the program has not taken yet"""
         self._served = False
+        self._shells: list[Link] = []
+        """until one of them has an answer"""
         self._alone_since: float | None = None
         self._told_to_end = False
         self._wake, self._waker = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -113,7 +117,6 @@ class Keeper:
             up = False
             while not self._told_to_end and not self._left_alone():
                 if not up and (up := place.look()):
-                    place.hide()
                     self._listen()
                 self._connect(place)
                 for descriptor, events in self._poller.poll(self._patience_ms(up)):
@@ -123,6 +126,10 @@ class Keeper:
                         os.read(self._wake, 4096)
                     elif not self._pump.serve(descriptor, events):
                         self._accept(descriptor)
+                # Not before: a program may look at its connection file again after it has made its sockets.
+                if any(link.out.carried > _HANDSHAKE_BYTES for link in self._shells):
+                    self._shells.clear()
+                    place.hide()
         finally:
             self._poller.unregister(ended)
             os.close(ended)
@@ -162,10 +169,18 @@ class Keeper:
             if program is None:
                 self._waiting.append((name, host))
             else:
-                self._pump.add(Link(host, program))
+                link = Link(host, program)
+                self._pump.add(link)
+                if name == "shell" and place.is_visible:
+                    self._shells.append(link)
 
     def _let_leave(self) -> None:
         """What the program had said is still in its sockets; the host takes it, or is gone."""
+        # What is always ready from now on, and nobody hears any more.
+        self._poller.unregister(self._wake)
+        for one in self._listening.values():
+            with contextlib.suppress(KeyError):
+                self._poller.unregister(one.fileno())
         until = time.monotonic() + _LEAVE_S
         while not self._pump.take_all() and time.monotonic() < until:
             for descriptor, events in self._poller.poll(_LOOK_MS):

@@ -1,4 +1,4 @@
-"""Where a program finds what to listen at, and we find it: a folder that is there only until it does."""
+"""Where a program finds what to listen at, and we find it: a folder that is there only until it answers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ PORTS = {"shell": 1, "stdin": 2, "control": 3, "iopub": 4, "hb": 5}
 CHANNELS = ("shell", "stdin", "control", "iopub")
 """in the order that the host passes its sockets"""
 # What a socket's name may have, with room for what a program adds to it.
-_MOST_PATH = 96
+_MOST_PATH, _ROOM = 96, 16
+_SCRATCH = "/tmp"
 _SOCKET = "k"
 
 
@@ -25,13 +26,12 @@ class Place:
     """Made for one program. `close` leaves nothing of it, and may be called twice."""
 
     def __init__(self, kernel: str) -> None:
-        prefix = f".kernel-{kernel}-"
-        parent = Path(tempfile.gettempdir())
+        # No id has a comma: what is another kernel's is left alone.
+        prefix = f".kernel-{kernel},"
+        parent = _short_parent(len(prefix))
         # Of a memory before this one that was killed while it started.
         for left in parent.glob(f"{prefix}*"):
             shutil.rmtree(left, ignore_errors=True)
-        if len(os.fsencode(parent)) + len(prefix) + 16 > _MOST_PATH:
-            parent = Path("/tmp")
         self._folder: Path | None = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
         self._names = {name: f"{self._folder}/{_SOCKET}-{PORTS[name]}" for name in CHANNELS}
         self._found: dict[str, int] = {}
@@ -52,7 +52,7 @@ class Place:
         return str(path)
 
     def look(self) -> bool:
-        """Whether the program listens at all of its sockets. The folder goes then: we reach them without names."""
+        """Whether the program has all of its sockets. We reach them without names from then on."""
         for name, path in self._names.items():
             if name not in self._found:
                 with contextlib.suppress(OSError):
@@ -73,6 +73,11 @@ class Place:
             return None
         return made
 
+    @property
+    def is_visible(self) -> bool:
+        """Whether the folder is still there."""
+        return self._folder is not None
+
     def hide(self) -> None:
         """Nobody else in the sandbox finds the sockets, or the key, from now on; nothing is left to be swept up."""
         if self._folder is not None:
@@ -84,3 +89,10 @@ class Place:
         self.hide()
         while self._found:
             os.close(self._found.popitem()[1])
+
+
+def _short_parent(more: int) -> Path:
+    """Where the sandbox's own files for a while are, if that is a folder, and a name below it not too long."""
+    told = os.environ.get("TMPDIR", _SCRATCH)
+    fits = len(os.fsencode(told)) + more + _ROOM <= _MOST_PATH
+    return Path(told if fits and os.access(told, os.W_OK | os.X_OK) else _SCRATCH)

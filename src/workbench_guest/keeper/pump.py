@@ -26,6 +26,8 @@ class Flow:
         self.target = target
         self._most = most
         self._held = bytearray()
+        self.carried = 0
+        """bytes so far"""
         self.ended = False
         """nothing more comes"""
         self.broken = False
@@ -58,6 +60,7 @@ class Flow:
         if not data:
             self.ended = True
             return 0
+        self.carried += len(data)
         if self._held:
             self._held += data
         else:
