@@ -78,7 +78,7 @@ class Cells {
   #expressions(wanted) {
     const told = {};
     for (const [name, code] of Object.entries(wanted ?? {})) {
-      this.evaluator.session.post('Runtime.evaluate', { expression: String(code), replMode: true, silent: true }, (error, answer) => {
+      this.evaluator.session.post('Runtime.evaluate', { expression: String(code), silent: true }, (error, answer) => {
         const value = error ? INTERRUPTED : this.evaluator.valueOf(answer.result);
         told[name] = error || answer.exceptionDetails
           ? { status: 'error', ...problemOf(value) }

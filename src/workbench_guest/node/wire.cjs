@@ -50,8 +50,10 @@ class Wire {
 
   // What the main thread says without waiting for its turn among outputs.
   heard(message) {
-    if (message === 'drain') this.outgoing.drainForLeaving();
-    else if (message === 'again') this.#askAgain();
+    if (message === 'drain') {
+      this.interrupter.leave();
+      this.outgoing.drainForLeaving();
+    } else if (message === 'again') this.#askAgain();
     else if (message === NOW) this.outgoing.drain();
     else this.outgoing.drainSoon();
   }
