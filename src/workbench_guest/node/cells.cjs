@@ -94,7 +94,7 @@ class Cells {
     if (problem !== null) this.output.message('error', problem);
     cell.reply = {
       ...(problem === null ? { status: 'ok', user_expressions: expressions, payload: [] } : { status: 'error', ...problem }),
-      metadata: { workbench: { ...this.#changes(), cwd: this.homes.folder() } },
+      messageMetadata: { workbench: { ...this.#changes(), cwd: this.homes.folder() } },
     };
     later(() => this.#over(cell, cell.reply));
   }

@@ -135,8 +135,8 @@ class Wire {
     const request = this.current;
     if (request?.id !== id) return;
     this.current = null;
-    const { metadata, ...answer } = JSON.parse(content);
-    this.#finish(request, answer, metadata);
+    const { messageMetadata, ...answer } = JSON.parse(content);
+    this.#finish(request, answer, messageMetadata);
     const stops = request.question.kind === 'execute_request' && request.message.content.stop_on_error !== false;
     if (stops && answer.status === 'error') this.#abortQueued();
     this.#next();
