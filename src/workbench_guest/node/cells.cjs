@@ -78,7 +78,7 @@ class Cells {
   #expressions(wanted) {
     const told = {};
     for (const [name, code] of Object.entries(wanted ?? {})) {
-      this.evaluator.session.post('Runtime.evaluate', { expression: String(code), replMode: true, silent: true }, (error, answer) => {
+      this.evaluator.session.post('Runtime.evaluate', { expression: String(code), silent: true }, (error, answer) => {
         const value = error ? INTERRUPTED : this.evaluator.valueOf(answer.result);
         told[name] = error || answer.exceptionDetails
           ? { status: 'error', ...problemOf(value) }
@@ -94,7 +94,7 @@ class Cells {
     if (problem !== null) this.output.message('error', problem);
     cell.reply = {
       ...(problem === null ? { status: 'ok', user_expressions: expressions, payload: [] } : { status: 'error', ...problem }),
-      metadata: { workbench: { ...this.#changes(), cwd: this.homes.folder() } },
+      messageMetadata: { workbench: { ...this.#changes(), cwd: this.homes.folder() } },
     };
     later(() => this.#over(cell, cell.reply));
   }

@@ -4,23 +4,25 @@
 const { Script } = require('vm');
 const { withoutImports, isReadable } = require('./source.cjs');
 
-const OPENING = '(async () => {';
+const OPENING = 'async function cell() {';
 const UNFINISHED = /^Unexpected end of input|^Unterminated template|^missing \) after argument list/;
 
 /** The content of an is_complete_reply. */
 function completeness(code) {
   // A line of its own for the bracket: the last line may be a comment. Imports stand at the top, which a function has not.
   const text = withoutImports(code);
-  if (isReadable(`${OPENING}${text}\n})`) || isReadable(`(async () => (${text}\n))`)) return { status: 'complete' };
+  if (isReadable(`${OPENING}${text}\n}`) || isReadable(`(async () => (${text}\n))`)) return { status: 'complete' };
   if (isBeginning(text)) return { status: 'incomplete', indent: indentOf(text) };
   return { status: 'invalid' };
 }
 
 // Whether only what follows is missing. With a bracket that is open anyhow, the parser complains of the end and of nothing else.
 function isBeginning(text) {
-  if (isReadable(`${OPENING}${text}*/`) || isReadable(`${OPENING}${text}*/\n})`)) return true;
+  if (isReadable(`${OPENING}${text}*/\n}`)) return true;
   try {
-    return Boolean(new Script(OPENING + text));
+    new Script(OPENING + text);
+    // It has closed what is not its own.
+    return false;
   } catch (error) {
     return UNFINISHED.test(error.message) && (!error.message.startsWith('missing') || isAtEnd(error, text));
   }

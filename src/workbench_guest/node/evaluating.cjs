@@ -33,7 +33,7 @@ class Evaluator {
   look(expression, isSafe = true) {
     let found;
     const parameters = { expression, throwOnSideEffect: isSafe, silent: true, objectGroup: GROUP, timeout: isSafe ? 500 : undefined };
-    this.session.post('Runtime.evaluate', { ...parameters, replMode: true }, (error, answer) => {
+    this.session.post('Runtime.evaluate', parameters, (error, answer) => {
       if (!error && !answer.exceptionDetails) found = this.valueOf(answer.result);
     });
     return found;

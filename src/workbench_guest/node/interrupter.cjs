@@ -35,10 +35,19 @@ class Interrupter {
 
   #terminate(id, tries) {
     this.#unlessOver(id, () => {
-      this.#connected().post('Runtime.terminateExecution', () => this.say({ kind: 'check', id }));
-      if (tries < MOST_TRIES) setTimeout(() => this.#terminate(id, tries + 1), AGAIN_MS);
-      else this.#isTrying = 0;
+      // One at a time: a second one would wait until this one is done, and hit what runs after the cell.
+      this.#connected().post('Runtime.terminateExecution', () => {
+        this.say({ kind: 'check', id });
+        if (tries < MOST_TRIES) setTimeout(() => this.#terminate(id, tries + 1), AGAIN_MS);
+        else this.#isTrying = 0;
+      });
     });
+  }
+
+  /** The main thread ends, and would wait for whoever looks into it. */
+  leave() {
+    this.#session?.disconnect();
+    this.#session = null;
   }
 
   #connected() {

@@ -50,8 +50,10 @@ class Wire {
 
   // What the main thread says without waiting for its turn among outputs.
   heard(message) {
-    if (message === 'drain') this.outgoing.drainForLeaving();
-    else if (message === 'again') this.#askAgain();
+    if (message === 'drain') {
+      this.interrupter.leave();
+      this.outgoing.drainForLeaving();
+    } else if (message === 'again') this.#askAgain();
     else if (message === NOW) this.outgoing.drain();
     else this.outgoing.drainSoon();
   }
@@ -133,8 +135,8 @@ class Wire {
     const request = this.current;
     if (request?.id !== id) return;
     this.current = null;
-    const { metadata, ...answer } = JSON.parse(content);
-    this.#finish(request, answer, metadata);
+    const { messageMetadata, ...answer } = JSON.parse(content);
+    this.#finish(request, answer, messageMetadata);
     const stops = request.question.kind === 'execute_request' && request.message.content.stop_on_error !== false;
     if (stops && answer.status === 'error') this.#abortQueued();
     this.#next();
