@@ -14,9 +14,12 @@ show_value <- function(value, last) {
   tell(if (last) "execute_result" else "display_data", rbind(names(rich), rich))
 }
 
+# As R does it at its prompt: methods are looked for where the user is.
 print_value <- function(value) {
-  cell$own <- sys.nframe() - cell$inside
-  if (isS4(value)) methods::show(value) else print(value)
+  cell$own <- sys.nframe() + 2 - cell$inside
+  place <- new.env(parent = globalenv())
+  place$x <- value
+  eval(if (isS4(value)) quote(methods::show(x)) else quote(base::print(x)), place)
 }
 
 most_rows <- function() getOption("repr.matrix.max.rows", 60)
