@@ -17,6 +17,7 @@ if __name__ == "__main__":
 import zmq
 
 from workbench_guest.r.asked import Asked
+from workbench_guest.r import forks
 from workbench_guest.r.embedded import Embedded
 from workbench_guest.r.names import changes
 from workbench_guest.r.printed import Printed
@@ -235,6 +236,7 @@ def main(arguments: list[str]) -> int:
     with contextlib.suppress(OSError), open(os.devnull, "rb") as nothing:
         os.dup2(nothing.fileno(), 0)
     os.environ.setdefault("LANG", "C.UTF-8")
+    forks.guard()
     return Kernel(connection).run()
 
 

@@ -21,7 +21,7 @@ from jupyter_client.session import Session
 SOURCE = Path(__file__).parents[3] / "src"
 KERNEL = SOURCE / "workbench_guest" / "r" / "kernel.py"
 HOOKS = SOURCE / "workbench_guest" / "packages" / "r" / "Rprofile"
-PATIENCE_S = 60.0
+PATIENCE_S = 15.0
 _NAMES = ("shell", "iopub", "stdin", "control", "hb")
 
 

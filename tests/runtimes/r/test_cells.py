@@ -98,10 +98,13 @@ def test_what_commands_print_is_left_to_who_holds_the_pipe(r: RKernel) -> None:
 
 
 def test_forks_of_r_calculate_and_print_to_their_own_descriptors(r: RKernel) -> None:
-    said = r.run("unlist(parallel::mclapply(1:2, function(i) { cat('child\\n'); i * 2 }))")
+    # Often, and while another thread of the kernel has something to send.
+    code = "for (n in 1:40) { cat(n, ''); k <- parallel::mclapply(1:2, function(i) { cat('child\\n'); i * 2 }) }; unlist(k)"
+    said = r.run(code)
     assert said.plain == "[1] 2 4"
+    assert said.text() == "".join(f"{n} " for n in range(1, 41))
     assert r.process.stdout is not None
-    assert [r.process.stdout.readline() for _ in range(2)] == [b"child\n", b"child\n"]
+    assert [r.process.stdout.readline() for _ in range(80)] == [b"child\n"] * 80
 
 
 def test_the_receipt_tells_which_names_changed(r: RKernel) -> None:
