@@ -108,7 +108,7 @@ class Asked:
         os.unlink(path)
         self._printed.flush()
         if path.endswith(".svg"):
-            content = {"data": {"image/svg+xml": drawn.decode("utf-8", "replace")}, "metadata": {}}
+            content: dict[str, Any] = {"data": {"image/svg+xml": drawn.decode("utf-8", "replace")}, "metadata": {}}
         elif len(drawn) < _PNG_SIZE_AT + _PNG_SIZE.size:
             return ""
         else:

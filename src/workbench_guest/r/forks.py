@@ -11,7 +11,7 @@ import ctypes
 
 def guard() -> None:
     """Once in a process. Python itself starts programs without such a fork, and nothing here calls `os.fork`."""
-    register = getattr(ctypes.CDLL(None), "__register_atfork")  # noqa: B009  a class would mangle it
+    register = getattr(ctypes.CDLL(None), "__register_atfork")
     register.argtypes = [ctypes.c_void_p] * 4
     python = ctypes.pythonapi
 

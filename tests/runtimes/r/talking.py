@@ -71,7 +71,11 @@ class RKernel:
         self._context: zmq.Context[Any] = zmq.Context()
         self._context.linger = 0
         self.address = str(folder / "s")
-        self.shell, self.iopub, self.control = self.connect(zmq.DEALER, 1), self.connect(zmq.SUB, 2), self.connect(zmq.DEALER, 4)
+        self.shell, self.iopub, self.control = (
+            self.connect(zmq.DEALER, 1),
+            self.connect(zmq.SUB, 2),
+            self.connect(zmq.DEALER, 4),
+        )
         self.iopub.subscribe(b"")
         assert self._next(self.iopub)["msg_type"] == "iopub_welcome"
 
@@ -83,7 +87,7 @@ class RKernel:
         return socket
 
     def _next(self, socket: zmq.Socket[bytes]) -> dict[str, Any]:
-        assert socket.poll(PATIENCE_S * 1000), f"nothing came; the process: {self.process.poll()}"
+        assert socket.poll(int(PATIENCE_S * 1000)), f"nothing came; the process: {self.process.poll()}"
         frames = socket.recv_multipart()
         return dict(self.session.deserialize(self.session.feed_identities(frames)[1]))
 
@@ -94,7 +98,9 @@ class RKernel:
 
     def send(self, code: str, **options: Any) -> str:
         content = {"code": code, "silent": False, "store_history": True, "stop_on_error": False, **options}
-        return str(self.session.send(self.shell, "execute_request", content)["header"]["msg_id"])
+        sent = self.session.send(self.shell, "execute_request", content)
+        assert sent is not None
+        return str(sent["header"]["msg_id"])
 
     def run(self, code: str, on: Callable[[str, dict[str, Any]], None] | None = None) -> Said:
         """To its end; `on` sees each message when it comes."""

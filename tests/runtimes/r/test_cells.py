@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -34,11 +35,8 @@ def test_text_leaves_as_it_is_printed(r: RKernel) -> None:
         if kind == "stream" and "waiting" in content["text"]:
             # The cell waits for this file, which is made when its first line has come.
             seen.append(content["text"])
-            (folder / "go").touch()
+            Path(r.address).with_name("go").touch()
 
-    from pathlib import Path
-
-    folder = Path(r.address).parent
     said = r.run("cat('waiting\\n'); while (!file.exists('go')) Sys.sleep(0.01); cat('gone\\n')", on)
     assert seen == ["waiting\n"]
     assert said.text() == "waiting\ngone\n"
@@ -99,8 +97,8 @@ def test_what_commands_print_is_left_to_who_holds_the_pipe(r: RKernel) -> None:
 
 def test_forks_of_r_calculate_and_print_to_their_own_descriptors(r: RKernel) -> None:
     # Often, and while another thread of the kernel has something to send.
-    code = "for (n in 1:40) { cat(n, ''); k <- parallel::mclapply(1:2, function(i) { cat('child\\n'); i * 2 }) }; unlist(k)"
-    said = r.run(code)
+    r.run("f <- function(i) { cat('child\\n'); i * 2 }")
+    said = r.run("for (n in 1:40) { cat(n, ''); k <- parallel::mclapply(1:2, f) }; unlist(k)")
     assert said.plain == "[1] 2 4"
     assert said.text() == "".join(f"{n} " for n in range(1, 41))
     assert r.process.stdout is not None

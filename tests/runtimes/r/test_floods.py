@@ -6,7 +6,9 @@ from tests.runtimes.r.talking import RKernel
 
 
 def test_fifty_megabytes_of_text_are_complete(r: RKernel) -> None:
-    said = r.run("line <- paste(rep(strrep('x', 99), 1000), collapse = '\\n'); for (i in 1:500) cat(line, '\\n', sep = '')")
+    said = r.run(
+        "line <- paste(rep(strrep('x', 99), 1000), collapse = '\\n'); for (i in 1:500) cat(line, '\\n', sep = '')"
+    )
     assert len(said.text()) == 500 * 100_000
     assert said.reply["status"] == "ok"
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from tests.runtimes.r.talking import RKernel
 
@@ -39,10 +41,7 @@ def test_cells_that_wait_behind_an_interrupted_one_run(r: RKernel) -> None:
 def test_cells_that_wait_behind_a_failed_one_do_not_run_if_they_asked_for_that(r: RKernel) -> None:
     first = r.send("cat('go\\n'); while (!file.exists('sent')) Sys.sleep(0.01); stop('x')", stop_on_error=True)
     second = r.send("'ran'", stop_on_error=True)
-    r.run_in_folder = None  # type: ignore[attr-defined]
-    from pathlib import Path
-
-    (Path(r.address).parent / "sent").touch()
+    Path(r.address).with_name("sent").touch()
     assert r.rest_of(first).reply["status"] == "error"
     assert r.rest_of(second).reply["status"] == "aborted"
     assert r.run("1").reply["status"] == "ok"
