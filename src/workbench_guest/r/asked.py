@@ -88,7 +88,7 @@ class Asked:
 
     def _show(self, kind: str, texts: list[str]) -> str:
         self._printed.flush()
-        data = {mime: _content(mime, text) for mime, text in zip(texts[::2], texts[1::2])}
+        data = {mime: _content(mime, text) for mime, text in zip(texts[::2], texts[1::2], strict=False)}
         content: dict[str, Any] = {"data": data, "metadata": {}}
         if kind == "execute_result":
             content["execution_count"] = self.count

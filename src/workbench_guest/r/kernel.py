@@ -198,7 +198,8 @@ class Kernel:
     def _variables(self, message: Message) -> dict[str, Any]:
         most = int(message.content.get("most", _MOST_VARIABLES))
         told = self._say("described", *sorted(self._r.places())[:most]) or []
-        rows = [dict(zip(("name", "type", "size", "preview"), told[at : at + 4])) for at in range(0, len(told), 4)]
+        columns = ("name", "type", "size", "preview")
+        rows = [dict(zip(columns, told[at : at + 4], strict=False)) for at in range(0, len(told), len(columns))]
         return {"status": "ok", "variables": rows}
 
     def _control(self) -> None:

@@ -77,6 +77,12 @@ def test_what_ran_before_an_error_is_kept(r: RKernel) -> None:
     assert r.run("kept").plain == "[1] 5"
 
 
+def test_nobody_steps_through_code_and_later_cells_run_as_ever(r: RKernel) -> None:
+    for code in ("browser()", "debugonce(mean); mean(1)", "debug(mean)"):
+        assert "nobody can type" in r.run(code).reply["evalue"]
+    assert r.run("mean(c(1, 3))\nfor (i in 1:2) cat(i)").text() == "[1] 2\n12"
+
+
 @pytest.mark.parametrize(
     "code", ["readline('name? ')", "readLines(stdin())", "scan()", "file('stdin')", "readLines(file('stdin'))"]
 )

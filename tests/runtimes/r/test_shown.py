@@ -12,7 +12,6 @@ from PIL import Image
 from tests.runtimes.r.talking import RKernel
 
 TABLE = "application/vnd.workbench.table+json"
-GGPLOT, TIBBLE = Path("/usr/lib/R/site-library/ggplot2"), Path("/usr/lib/R/site-library/tibble")
 
 
 def drawn(picture: dict[str, Any]) -> Image.Image:
@@ -57,7 +56,6 @@ def test_a_drawing_may_be_asked_for_as_lines(r: RKernel) -> None:
     r.run("options(jupyter.plot_mimetypes = NULL)")
 
 
-@pytest.mark.skipif(not GGPLOT.is_dir(), reason="no ggplot2 on this machine")
 def test_a_ggplot_is_drawn_when_it_is_the_value(r: RKernel) -> None:
     said = r.run("library(ggplot2)\np <- ggplot(mtcars, aes(wt, mpg)) + geom_point(colour = 'red')\np\np")
     assert [drawn(one).size for one in said.pictures] == [(840, 840)] * 2
@@ -102,7 +100,6 @@ def test_an_empty_table_is_no_error(r: RKernel, code: str) -> None:
     assert said.text("stderr") == ""
 
 
-@pytest.mark.skipif(not TIBBLE.is_dir(), reason="no tibble on this machine")
 def test_a_tibble_prints_as_tibbles_do(r: RKernel) -> None:
     said = r.run("tibble::tibble(a = 1:2, b = list(1, 'x'))")
     assert said.plain.startswith("# A tibble: 2 \N{MULTIPLICATION SIGN} 2")
@@ -121,3 +118,14 @@ def test_a_table_in_the_middle_is_shown_and_other_values_are_printed(r: RKernel)
 def test_methods_of_the_user_print_the_users_values(r: RKernel) -> None:
     said = r.run("print.mine <- function(x, ...) cat('<mine>\\n'); structure(1, class = 'mine')")
     assert said.plain == "<mine>"
+
+
+def test_a_widget_is_a_page_that_needs_nothing_else_and_a_chart_is_data(r: RKernel) -> None:
+    said = r.run("suppressPackageStartupMessages(library(plotly)); plot_ly(x = 1:2, y = 3:4, type = 'bar')")
+    assert said.plain == "<plotly>"
+    html = said.result["text/html"]
+    assert "plotly.js v" in html
+    assert "<script src=" not in html
+    chart = said.result["application/vnd.plotly.v1+json"]
+    assert (chart["data"][0]["type"], chart["data"][0]["y"]) == ("bar", [3, 4])
+    assert r.run("htmltools::tags$b('<')").result["text/html"].strip() == "<b>&lt;</b>"
