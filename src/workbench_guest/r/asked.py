@@ -88,7 +88,7 @@ class Asked:
 
     def _show(self, kind: str, texts: list[str]) -> str:
         self._printed.flush()
-        data = {mime: _content(mime, text) for mime, text in zip(texts[::2], texts[1::2])}
+        data = {mime: _content(mime, text) for mime, text in zip(texts[::2], texts[1::2], strict=False)}
         content: dict[str, Any] = {"data": data, "metadata": {}}
         if kind == "execute_result":
             content["execution_count"] = self.count
@@ -108,7 +108,7 @@ class Asked:
         os.unlink(path)
         self._printed.flush()
         if path.endswith(".svg"):
-            content = {"data": {"image/svg+xml": drawn.decode("utf-8", "replace")}, "metadata": {}}
+            content: dict[str, Any] = {"data": {"image/svg+xml": drawn.decode("utf-8", "replace")}, "metadata": {}}
         elif len(drawn) < _PNG_SIZE_AT + _PNG_SIZE.size:
             return ""
         else:

@@ -117,6 +117,10 @@ finish <- function(...) {
 use_own_functions <- function() {
   no_input <- NO_INPUT
   replace("readline", function(prompt = "") stop(paste("readline()", no_input), call. = FALSE))
+  # Who steps through code types, too; R would go on to step through later cells.
+  for (name in c("browser", "debug", "debugonce")) {
+    replace(name, eval(bquote(function(...) stop(.(paste0(name, "() ", no_input)), call. = FALSE))))
+  }
   leave <- function(save = "default", status = 0, runLast = TRUE) invokeRestart("workbench_quit", as.integer(status))
   replace("quit", leave)
   replace("q", leave)

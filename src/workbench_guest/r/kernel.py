@@ -16,6 +16,7 @@ if __name__ == "__main__":
 
 import zmq
 
+from workbench_guest.r import forks
 from workbench_guest.r.asked import Asked
 from workbench_guest.r.embedded import Embedded
 from workbench_guest.r.names import changes
@@ -27,6 +28,8 @@ _FILES = ("values.R", "pictures.R", "helpers.R")
 # Names of ours; notebooks are not told of what is asked by these.
 _QUESTION = "workbench_"
 _MOST_VARIABLES = 500
+# What was sent together with a cell may still be on its way when that has failed.
+_BEHIND_MS = 20
 INTERRUPTED = ["interrupt", "the cell was interrupted", "Interrupted"]
 _LEFT_BY_A_JUMP = ["error", "the cell was ended by R itself, without an error", "Error: R went back to its prompt"]
 
@@ -80,12 +83,15 @@ class Kernel:
             return
         self._parent = message.header
         self._publish("status", {"execution_state": "busy"})
+        went_on = True
         if message.kind == "execute_request":
-            self._execute(message)
+            went_on = self._execute(message)
         else:
             self._answer(message)
         self._printed.flush()
         self._publish("status", {"execution_state": "idle"})
+        if not went_on:
+            self._abort_those_behind()
 
     def _answer(self, message: Message) -> None:
         request = self._requests.get(message.kind)
@@ -94,7 +100,8 @@ class Kernel:
 
     # Cells
 
-    def _execute(self, message: Message) -> None:
+    def _execute(self, message: Message) -> bool:
+        """Whether those that wait behind it are to run."""
         code, silent = str(message.content.get("code", "")), bool(message.content.get("silent"))
         if not silent:
             self._count += bool(message.content.get("store_history", True))
@@ -116,8 +123,8 @@ class Kernel:
             content["payload"] = [{"source": "ask_exit", "keepkernel": False}]
         told = {**changes(before, self._r.places()), "cwd": _working_folder()}
         self._wire.reply(self._wire.shell, message, content, {"workbench": told})
-        if problem is not None and problem[0] != INTERRUPTED[0] and message.content.get("stop_on_error", True):
-            self._abort_those_behind()
+        # An interrupt was for this one.
+        return problem is None or problem is INTERRUPTED or not message.content.get("stop_on_error", True)
 
     def _run(self, code: str) -> list[str] | None:
         """Why it failed: name, message, lines; None if it did not."""
@@ -143,12 +150,7 @@ class Kernel:
 
     def _abort_those_behind(self) -> None:
         """As notebooks expect it that send many at once; the host sends one at a time, and asks for none of this."""
-        while True:
-            try:
-                if not self._wire.shell.poll(0, zmq.POLLIN):
-                    return
-            except zmq.ZMQError:
-                return
+        while self._wire.shell.poll(_BEHIND_MS, zmq.POLLIN):
             message = self._wire.receive(self._wire.shell, wait=False)
             if message is None:
                 continue
@@ -196,7 +198,8 @@ class Kernel:
     def _variables(self, message: Message) -> dict[str, Any]:
         most = int(message.content.get("most", _MOST_VARIABLES))
         told = self._say("described", *sorted(self._r.places())[:most]) or []
-        rows = [dict(zip(("name", "type", "size", "preview"), told[at : at + 4])) for at in range(0, len(told), 4)]
+        columns = ("name", "type", "size", "preview")
+        rows = [dict(zip(columns, told[at : at + 4], strict=False)) for at in range(0, len(told), len(columns))]
         return {"status": "ok", "variables": rows}
 
     def _control(self) -> None:
@@ -235,6 +238,7 @@ def main(arguments: list[str]) -> int:
     with contextlib.suppress(OSError), open(os.devnull, "rb") as nothing:
         os.dup2(nothing.fileno(), 0)
     os.environ.setdefault("LANG", "C.UTF-8")
+    forks.guard()
     return Kernel(connection).run()
 
 

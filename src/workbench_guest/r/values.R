@@ -14,9 +14,12 @@ show_value <- function(value, last) {
   tell(if (last) "execute_result" else "display_data", rbind(names(rich), rich))
 }
 
+# As R does it at its prompt: methods are looked for where the user is.
 print_value <- function(value) {
-  cell$own <- sys.nframe() - cell$inside
-  if (isS4(value)) methods::show(value) else print(value)
+  cell$own <- sys.nframe() + 2 - cell$inside
+  place <- new.env(parent = globalenv())
+  place$x <- value
+  eval(if (isS4(value)) quote(methods::show(x)) else quote(base::print(x)), place)
 }
 
 most_rows <- function() getOption("repr.matrix.max.rows", 60)
@@ -116,8 +119,17 @@ table_data <- function(value, most_rows = 1000, most_columns = 200, most_bytes =
   if (nchar(text, "bytes") > most_bytes) character() else c("application/vnd.workbench.table+json" = text)
 }
 
+# What a chart of plotly's is drawn from, for who draws it otherwise.
+plotly_data <- function(value) {
+  built <- jsonlite::fromJSON(plotly::plotly_json(value, jsonedit = FALSE), simplifyVector = FALSE)
+  json <- jsonlite::toJSON(built[c("data", "layout")], auto_unbox = TRUE, digits = NA, null = "null")
+  c("application/vnd.plotly.v1+json" = as.character(json))
+}
+
 # A page that needs nothing beside it: whatever it depends on is put into it.
 page_forms <- function(value) {
+  name <- sprintf("<%s>", class(value)[[1]])
+  chart <- if (inherits(value, "plotly")) tryCatch(plotly_data(value), error = function(problem) NULL)
   if (inherits(value, "htmlwidget")) value <- htmltools::as.tags(value, standalone = TRUE)
   page <- htmltools::renderTags(value)
   needed <- unlist(lapply(page$dependencies, function(one) {
@@ -129,7 +141,7 @@ page_forms <- function(value) {
     c(if (length(scripts)) paste0("<script>", text_of(scripts), "</script>"),
       if (length(one$stylesheet)) paste0("<style>", text_of(one$stylesheet), "</style>"), one$head)
   }))
-  c("text/html" = paste(c(needed, page$head, page$html), collapse = "\n"))
+  c("text/plain" = name, "text/html" = paste(c(needed, page$head, page$html), collapse = "\n"), chart)
 }
 
 # What IRdisplay's functions show.

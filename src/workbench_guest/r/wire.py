@@ -13,7 +13,7 @@ import signal
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Any
 
 import zmq
@@ -149,7 +149,7 @@ class Wire:
             "msg_type": kind,
             "username": "kernel",
             "session": self._session,
-            "date": datetime.now(timezone.utc).isoformat(),
+            "date": datetime.now(UTC).isoformat(),
             "version": _VERSION,
         }
         parts = [json.dumps(part).encode() for part in (header, parent, metadata, content)]
