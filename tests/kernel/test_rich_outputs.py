@@ -202,6 +202,8 @@ async def test_of_many_points_a_thousand_are_told_and_how_many_there_were(live: 
     (line,) = told["series"]
     assert (line["count"], len(line["points"])) == (1_000_000, 1000)
     assert (line["points"][0], line["points"][-1]) == ([0, 0], [999_999, 999_999])
+    lines = await chart(live, "plt.figure(figsize=(1, 1), dpi=20)\nfor n in range(2000): plt.plot(np.arange(1000))")
+    assert (len(lines["series"]), lines["more_series"]) == (50, 1950)
     many = await chart(live, "for n in range(80): plt.plot(np.arange(2000.0) * np.pi)")
     assert (len(many["series"]), many["more_series"]) == (50, 30)
     assert len(json.dumps(many)) < 300_000
