@@ -328,6 +328,14 @@ async def test_each_figure_of_a_cell_is_shown_once(live: Live, what: str) -> Non
     assert await displays(live, "plt.get_fignums()") == [Display(data={"text/plain": "[]"}, is_result=True)]
 
 
+async def test_a_figure_that_stock_would_leave_open_stays_open(live: Live) -> None:
+    begin = "plt.ioff()\nfig, ax = plt.subplots(); ax.plot([1])\ndisplay(fig)"
+    assert len(await displays(live, PYPLOT + begin)) == 1
+    (number,) = await displays(live, "len(plt.get_fignums())")
+    await live.run("plt.close('all'); plt.ion()")
+    assert number.data["text/plain"] == "1"
+
+
 async def test_figures_are_not_held_on_to(live: Live) -> None:
     await live.run(
         f"{PYPLOT}import gc, weakref\nfig = plt.figure(); plt.plot([1]); seen = weakref.ref(fig); plt.show()"
