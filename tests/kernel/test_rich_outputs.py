@@ -202,6 +202,8 @@ async def test_of_many_points_a_thousand_are_told_and_how_many_there_were(live: 
     (line,) = told["series"]
     assert (line["count"], len(line["points"])) == (1_000_000, 1000)
     assert (line["points"][0], line["points"][-1]) == ([0, 0], [999_999, 999_999])
+    lines = await chart(live, "plt.figure(figsize=(1, 1), dpi=20)\nfor n in range(2000): plt.plot(np.arange(1000))")
+    assert (len(lines["series"]), lines["more_series"]) == (50, 1950)
     many = await chart(live, "for n in range(80): plt.plot(np.arange(2000.0) * np.pi)")
     assert (len(many["series"]), many["more_series"]) == (50, 30)
     assert len(json.dumps(many)) < 300_000
@@ -324,6 +326,14 @@ async def test_each_figure_of_a_cell_is_shown_once(live: Live, what: str) -> Non
     assert len(pictures) == times
     assert all(CHART in one.data for one in pictures)
     assert await displays(live, "plt.get_fignums()") == [Display(data={"text/plain": "[]"}, is_result=True)]
+
+
+async def test_a_figure_that_stock_would_leave_open_stays_open(live: Live) -> None:
+    begin = "plt.ioff()\nfig, ax = plt.subplots(); ax.plot([1])\ndisplay(fig)"
+    assert len(await displays(live, PYPLOT + begin)) == 1
+    (number,) = await displays(live, "len(plt.get_fignums())")
+    await live.run("plt.close('all'); plt.ion()")
+    assert number.data["text/plain"] == "1"
 
 
 async def test_figures_are_not_held_on_to(live: Live) -> None:

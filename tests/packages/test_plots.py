@@ -48,7 +48,7 @@ def test_charts_of_plotly_express_are_told(public: Server, sessions: MakeSession
         "days = pd.to_datetime(['2024-01-01', '2024-01-02'])\n"
         "px.line(pd.DataFrame({'t': days, 'v': [1.5, 2]}), x='t', y='v').show()\n"
         "px.scatter(x=np.arange(5000), y=np.arange(5000.0)).show()\npx.imshow([[1, 2]]).show()\n"
-        "two = make_subplots(1, 2)\ntwo.add_scatter(y=[1], row=1, col=1)\ntwo.add_bar(y=[2], row=1, col=2)\ntwo.show()",
+        "two = make_subplots(1, 2)\ntwo.add_scatter(y=[1], row=1, col=1)\ntwo.add_bar(y=[2], row=1, col=2)\ntwo.show()"
     )
     charts = [one.chart for one in displays(public, sessions, begin, many)]
     kinds = [one.type if one is not None else "" for one in charts]

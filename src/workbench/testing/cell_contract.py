@@ -82,7 +82,9 @@ def a_result(cell: str = "c-1") -> CellResult:
         stderr=Text(),
         error=CellError(name="ValueError", message="no", traceback="Traceback"),
         explanation="it was too long",
-        displays=(Display(data={"text/plain": "x"}, metadata='{"a": 1}', display_id="i", is_result=True),),
+        displays=(
+            Display(data={"text/plain": "x"}, metadata='{"a": 1}', display_id="i", is_result=True, files={"b": "c"}),
+        ),
         displays_left_out=1,
         displays_file_path="/mnt/files/d",
         displays_note="read it",

@@ -32,7 +32,8 @@ def boxes_in(lines: Sequence[Any], patches: Sequence[Any]) -> tuple[list[Box], s
         if id(line) in used:
             continue
         own = [line] if len(_points(line)) in _CORNERS else outlines[:1]
-        parts = list(lines[at + len(own) * (own[:1] == [line]) :][:_AFTER_A_BOX])
+        first = at + (own[:1] == [line])
+        parts = lines[first : first + _AFTER_A_BOX]
         if own and (box := _box(own[0], parts)) is not None:
             found.append(box)
             used.update(map(id, [*own, *parts]))

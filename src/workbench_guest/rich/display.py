@@ -123,12 +123,17 @@ class Shown:
         figures = [figure for one in self._figures if (figure := one()) is not None]
         self.forget()
         pyplot = sys.modules.get("matplotlib.pyplot")
-        inline = sys.modules.get("matplotlib_inline.config")
-        if pyplot is None or inline is None or not inline.InlineBackend.instance().close_figures:
+        inline = sys.modules.get("matplotlib_inline.backend_inline")
+        if pyplot is None or inline is None or not _closes_figures(inline):
             return
         for figure in figures:
             if not figure.stale:
                 pyplot.close(figure)
+
+
+def _closes_figures(inline: Any) -> bool:
+    """Whether stock is about to show and close what is open; `plt.ioff()` and a setting keep it open."""
+    return bool(inline.show._draw_called and inline.InlineBackend.instance().close_figures)  # noqa: SLF001  its only flag
 
 
 shown = Shown()

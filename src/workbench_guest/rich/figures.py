@@ -65,6 +65,7 @@ class _Reading:
         self._axes = axes
         self._most = most
         self._read: set[int] = set()
+        self._told = 0
         self._x: Meaning = meaning_of(axes.xaxis)
         self._y: Meaning = meaning_of(axes.yaxis)
 
@@ -146,7 +147,9 @@ class _Reading:
                 yield self._points("scatter", _label(cloud), (offsets[:, 0], offsets[:, 1]))
 
     def _points(self, kind: str, label: str, columns: tuple[Any, Any]) -> Series:
-        chosen, count = points_of(columns, self._most)
+        self._told += 1
+        # Of those beyond the most only their number is told: there may be thousands.
+        chosen, count = points_of(columns, self._most if self._told <= MOST_SERIES else 0)
         xs, ys = columns
         # What a mask hides is not a number.
         points = [[self._x(_unmasked(xs[n])), self._y(_unmasked(ys[n]))] for n in chosen]

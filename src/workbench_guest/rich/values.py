@@ -59,8 +59,8 @@ def text(value: str) -> str:
 def picked(values: Sequence[Any], most: int) -> list[Any]:
     """So many of them at equal distances, with the first and the last."""
     count = len(values)
-    if count <= most:
-        return list(values)
+    if count <= most or not most:
+        return list(values[:most])
     return [values[number * (count - 1) // (most - 1)] for number in range(most)]
 
 

@@ -13,6 +13,8 @@ _MOST_TEXT = 20_000
 _MOST_IMAGES = 200_000
 # Which a model reads as they are; what else there is, is for programs.
 _READABLE = ("text/plain", "text/markdown", "text/latex")
+# Rows of a table whose text is there, and numbers of a picture that is.
+_FOR_PROGRAMS = "application/vnd.workbench."
 _HTML, _SVG = "text/html", "image/svg+xml"
 # Drawings are text, and are read or shown by who can.
 _MOST_DRAWINGS, _MOST_OF_A_DRAWING = 5, 100_000
@@ -65,7 +67,7 @@ def _for_models(data: Data) -> Data:
     return {
         kind: excerpt(value, _MOST_TEXT) if kind in readable else _size(data, kind)
         for kind, value in data.items()
-        if kind != _HTML or not has_words
+        if (kind != _HTML or not has_words) and not kind.startswith(_FOR_PROGRAMS)
     }
 
 
