@@ -27,6 +27,7 @@ $(VENV)/.ready: locks/dev.txt pyproject.toml scripts/setup
 # The server does not wait for PyTorch: it is brought beside it, with a line now and then.
 run: image
 	@scripts/install-search-model $(BIN)/python || echo "tools will be found by words alone, not by meaning" >&2
+	@scripts/install-languages || true
 	@scripts/run $(BIN)/workbench
 
 test: setup

@@ -9,6 +9,7 @@ from pathlib import Path
 from workbench.host_client.connection import HostConnection
 from workbench.model.execution import CellResult, Outcome, PieceKind
 from workbench.model.ids import new_cell_id, new_sandbox_id
+from workbench.model.runtime import PYTHON
 from workbench.wire import host as wire
 from workbench.wire import kernels
 
@@ -26,12 +27,14 @@ class Session:
         self.sandbox = sandbox
 
     @classmethod
-    async def open(cls, connection: HostConnection, files: str | None = None) -> Session:
+    async def open(cls, connection: HostConnection, files: str | None = None, runtime: str = PYTHON) -> Session:
         """A new one, ready for cells; with the files of that mount if one is named."""
         sandbox = new_sandbox_id()
-        await connection.ask(wire.CreateSandbox(sandbox=sandbox, kernel=True, files=files), wire.SandboxReport)
+        await connection.ask(
+            wire.CreateSandbox(sandbox=sandbox, kernel=runtime == PYTHON, files=files), wire.SandboxReport
+        )
         # What snapshots add is measured by itself, in bench/state.py.
-        start = kernels.StartKernel(sandbox=sandbox, kernel=KERNEL, epoch=1, snapshots=False)
+        start = kernels.StartKernel(sandbox=sandbox, kernel=KERNEL, epoch=1, snapshots=False, runtime=runtime)
         await connection.ask(start, kernels.KernelReport)
         return cls(connection, sandbox)
 

@@ -1,4 +1,4 @@
-"""The peer of the kernel bench: stock jupyter_client, stock ipykernel on the image's own interpreter, over ipc."""
+"""The peers of the benches of kernels: stock jupyter_client with kernels of others, stock ipykernel among them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import os
 import shutil
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -60,14 +60,25 @@ class StockKernel:
 
 @asynccontextmanager
 async def stock(image: Image, *, patient: bool = True) -> AsyncIterator[StockKernel]:
+    """ipykernel on the image's own interpreter, over ipc."""
+    argv = (image.python, "-m", "ipykernel_launcher", "-f", "{connection_file}")
+    async with started(argv, env=dict(image.env), patient=patient) as kernel:
+        yield kernel
+
+
+@asynccontextmanager
+async def started(
+    argv: Sequence[str], *, env: Mapping[str, str], transport: str = "ipc", patient: bool = True
+) -> AsyncIterator[StockKernel]:
     """A kernel, as the documentation has it started: channels, `wait_for_ready`; without `patient`, not even that."""
     # One folder each: without a connection file of their own all ipc kernels of a process take the same names.
     folder = Path(tempfile.mkdtemp(prefix="wb-stock-"))
-    manager = AsyncKernelManager(transport="ipc", connection_file=str(folder / "kernel.json"), ip=str(folder / "k"))
+    where = {"ip": str(folder / "k")} if transport == "ipc" else {}
+    manager = AsyncKernelManager(transport=transport, connection_file=str(folder / "kernel.json"), **where)
     manager._kernel_spec = KernelSpec(  # noqa: SLF001  the only way to name a program that is not installed as a spec
-        argv=[image.python, "-m", "ipykernel_launcher", "-f", "{connection_file}"], display_name="stock"
+        argv=list(argv), display_name="stock"
     )
-    env = {**dict(image.env), "PATH": os.environ["PATH"], "HOME": str(folder), "LANG": "C.UTF-8"}
+    env = {**env, "PATH": os.environ["PATH"], "HOME": str(folder), "LANG": "C.UTF-8"}
     try:
         await manager.start_kernel(env=env, cwd=str(folder))
         client = manager.client()

@@ -24,6 +24,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "local_folders": set(),
     "local_sandbox": {"errors"},
     "packages": INNER,
+    "runtimes": {"errors", "model"},
     "engines": {*INNER, "guest_trees"},
     "images": {"errors", "model"},
     "runtimes": {"errors", "model"},

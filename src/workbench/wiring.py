@@ -28,6 +28,7 @@ from workbench.core.connections import Connections
 from workbench.core.guest_calls import CallDone, GuestCalls
 from workbench.core.helpers import Helpers
 from workbench.core.installs import Installs
+from workbench.core.languages import Languages
 from workbench.core.links import LinkSigner
 from workbench.core.router.accounts import UserAccounts
 from workbench.core.router.basic_tools import BasicTools
@@ -44,9 +45,11 @@ from workbench.host_client.calls import HostCalls
 from workbench.host_client.connection import HostConnection, nobody_listens
 from workbench.images.additions import ChosenImage
 from workbench.model.ids import DEFAULT_PROJECT, ProjectId
+from workbench.model.runtime import Runtimes
 from workbench.model.toolkit import Toolkit
 from workbench.packages.limits import InstallLimits
 from workbench.packages.opening import PackagesPlace, open_installers, open_lists
+from workbench.runtimes.loading import load_runtimes
 from workbench.services.opening import ModelPlace, SearchPlace, open_language_model, open_web_search
 from workbench.settings import Settings
 from workbench.storage.opening import FilesPlace, open_mounts, open_records
@@ -106,6 +109,7 @@ class Adapters:
     house: ToolkitHouse
     meaning: Meaning
     packages: PackagesPlace
+    runtimes: Runtimes
     sources: Sequence[ToolSource]
 
 
@@ -193,6 +197,7 @@ class Service:
                 memory_reserve_percent=settings.memory_reserve_percent,
             ),
             free_memory_percent=lambda: free_memory_percent(_MEMORY),
+            languages=Languages(self._on.runtimes),
         )
 
     def workbench(self, project: ProjectId = DEFAULT_PROJECT) -> Workbench:
@@ -207,6 +212,7 @@ class Service:
             installs=self.installs,
             project=project,
             corrections=self._corrections,
+            runtimes=self._on.runtimes,
         )
 
     async def answer_calls(
@@ -283,6 +289,11 @@ def free_memory_percent(meminfo: Path) -> float:
         return 100.0
 
 
+def runtimes_of(_: Settings) -> Runtimes:
+    """The languages that sessions may have."""
+    return load_runtimes()
+
+
 @contextlib.asynccontextmanager
 async def open_service(
     settings: Settings, environ: Mapping[str, str], *, saving_s: float = _SAVING_S, sources: Sequence[ToolSource] = ()
@@ -326,6 +337,7 @@ async def open_service(
                 house=house,
                 meaning=meaning,
                 packages=_packages_place(settings, environ),
+                runtimes=runtimes_of(settings),
                 sources=sources,
             ),
         )

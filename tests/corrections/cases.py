@@ -64,6 +64,10 @@ BEFORE = {
         Case(f"Steps:\n- load\n* show\n{_FENCE}python\nprint(7)\n{_FENCE}\nOutput: 7\n- done", out="7", did="fence"),
         Case(f"n = 5\n{_FENCE}python\nprint(7)\n{_FENCE}\nm: int = 6", error="SyntaxError", out=""),
     ),
+    "a fence in a list": (
+        Case(f"1. Run this:\n\n   {_FENCE}python\n   if 1:\n       print(8)\n   {_FENCE}\n", out="8", did="fence"),
+        Case(f"   {_FENCE}python\n   print(8)\n  print(9)\n   {_FENCE}\n", error="IndentationError", out=""),
+    ),
     "a fence with nothing in it": (
         Case(f"{_FENCE}python\nprint(2)\n\n{_FENCE}", out="2", did="fence"),
         Case(f"{_FENCE}python\n{_FENCE}", error="SyntaxError", out=""),
@@ -131,6 +135,10 @@ BEFORE = {
     "entities in strings too": (
         Case("if 3 &gt; 2 and 2 &gt;= 1:\n    print(3)", out="3", did="html"),
         Case("if 3 &gt; 2:\n    print('&lt;b&gt;')", error="SyntaxError", out=""),
+    ),
+    "entities by number": (
+        Case("if 3 &gt; 2:  # 3 &gt; 2, isn&#39;t it\n    print(&#39;a&#39;, &#x27;b&#x27;)", out="a b", did="html"),
+        Case("if 3 &gt; 2:\n    print(&#39;a&#39;, '&lt;b&gt;')", error="SyntaxError", out=""),
     ),
     "numbered lines": (
         Case("1: n = 8\n2: if n:\n3:     print(n)", out="8", did="linenos"),
@@ -315,6 +323,15 @@ DURING = {
         Case("print(tool({'items': [3]})['response_data']['items'])", out="[3]", did="wrapper-up"),
         Case("tool([{'id': 1}])[0]['data']", error="KeyError"),
     ),
+    "a wrapper in a wrapper": (
+        Case("d = tool({'data': {'output': {'n': 4}}})['data']\nprint(d['n'])", out="4", did="wrapper-down"),
+        Case("tool({'rows': [{'output': {'n': 4}}]})['rows'][0]['n']", error="KeyError"),
+    ),
+    "a wrapper too many of what is in one": (
+        Case("d = tool({'data': {'n': 4}, 'successful': True})['data']\nprint(d['data']['n'])", out="4",
+             did="wrapper-up"),
+        Case("d = tool({'data': {'message': 'no such thing'}})['data']\nd['data']", error="KeyError"),
+    ),
     "an attribute": (
         Case("print(t.shape, t.DType)", before="t = tool({'shape': 5, 'd_type': 'q'})", out="5 q",
              did="attribute-access"),
@@ -343,6 +360,14 @@ DURING = {
         Case("pair = tool_call({'data': {'n': 3}}, '')\nprint(pair['data']['n'])", out="3", did="tuple-not-unpacked"),
         Case("pair = tool_call({'data': {'n': 3}}, '')\nd, e = pair\nprint(d['data'], pair[1] == '', len(pair))",
              out="{'n': 3} True 2"),
+    ),
+    "the data of a pair": (
+        Case("pair = tool_call({'rows': [3]}, '')\nprint(pair['data']['rows'])", out="[3]", did="tuple-not-unpacked"),
+        Case("pair = tool_call({'status': 404}, '')\npair['data']", error="TypeError", hints="not-by-name"),
+    ),
+    "a list in a pair": (
+        Case("pair = tool_call([{'aB': 3}], None)\nprint(pair['data'][0]['aB'])", out="3", did="tuple-not-unpacked"),
+        Case("pair = tool_call([], None)\npair['data']", error="TypeError", hints="not-by-name"),
     ),
     "a pair with an error": (
         Case("pair = tool_call({}, '403 forbidden')\npair['data']", error="RuntimeError", says="403 forbidden"),
@@ -373,9 +398,22 @@ DURING = {
         Case("import pandas as pd\nd = pd.DataFrame({'append': [4]})\nprint(*d.append, hasattr(pd.Series, 'append'))",
              out="4 False"),
     ),
+    "names that pandas changed": (
+        Case("import pandas as pd\nd = pd.DataFrame({'n': [1.5, None]})\n"
+             "print(list(d.applymap(str).n), list(d.pad().n), *d.iteritems().__next__()[1].backfill())",
+             out="['1.5', 'nan'] [1.5, 1.5] 1.5 nan", did="removed-api"),
+        Case("import pandas as pd\nd = pd.DataFrame({'applymap': [4]})\nprint(*d.applymap, hasattr(d, 'pad'))",
+             out="4 False"),
+    ),
     "names that NumPy removed": (
-        Case("import numpy as np\nprint(np.float(2), np.NaN)", out="2.0 nan", did="removed-api"),
+        Case("import numpy as np\nprint(np.float(2), np.NaN, np.NINF)", out="2.0 nan -inf", did="removed-api"),
         Case("import numpy as np\nprint(hasattr(np, 'float'), np.float64(2))", out="False 2.0"),
+    ),
+    "a removed name whose error is caught": (
+        Case("import numpy as np\ntry:\n    print(np.product([2, 3]))\nexcept ValueError:\n    print('none')", out="6",
+             did="removed-api"),
+        Case("import numpy as np\ntry:\n    print(np.product([2, 3]))\nexcept AttributeError:\n    print('newer')",
+             out="newer"),
     ),
     "a name that Pillow removed": (
         Case("from PIL import Image\nprint(Image.ANTIALIAS == Image.LANCZOS)", out="True", did="removed-api"),
@@ -403,6 +441,12 @@ AFTER = {
     "a key of a dict": (
         Case("print('ran')\nconf = {'user_id': 1}\nconf['userId']", error="KeyError", out="ran", hints="missing-key"),
         Case("conf = {'user_id': 1}\ntry:\n    conf['userId']\nexcept KeyError:\n    print('seen')", out="seen"),
+    ),
+    "columns of a table": (
+        Case("d[['row_id', 'n']]", before="import pandas as pd\nd = pd.DataFrame({'rowId': [1], 'n': [2]})",
+             error="KeyError", hints="missing-column", says="['row_id'] not in index"),
+        Case("d.drop(columns=['row_id'])", before="import pandas as pd\nd = pd.DataFrame({'rowId': [1]})",
+             error="KeyError"),
     ),
     "a typo in a name": (
         Case("number = 3\nprint('ran')\nprint(numbr)", error="NameError", out="ran",

@@ -29,8 +29,8 @@ class CommandDoor:
     def __init__(self, settings: Settings) -> None:
         self._env = {**os.environ, **settings.to_env()}
 
-    def create(self, session: str, size: str = "standard") -> Described:
-        return _described(self._told("sessions", "create", session, "--tier", size))
+    def create(self, session: str, size: str = "standard", runtime: str = "python") -> Described:
+        return _described(self._told("sessions", "create", session, "--tier", size, "--runtime", runtime))
 
     def describe(self, session: str) -> Described:
         return _described(self._told("sessions", "show", session))
@@ -60,6 +60,20 @@ class CommandDoor:
     def resize(self, session: str, size: str) -> Described:
         self._run("sessions", "tier", session, size)
         return self.describe(session)
+
+    def add_context(self, session: str, name: str, runtime: str = "", folder: str = "") -> Described:
+        given = {"--runtime": runtime, "--cwd": folder}
+        options = (word for option, value in given.items() if value for word in (option, value))
+        return _described(self._told("contexts", "add", session, name, *options))
+
+    def contexts(self, session: str) -> tuple[str, ...]:
+        return tuple(one["session"] for one in self._told("contexts", "ls", session))
+
+    def restart_context(self, session: str, name: str) -> Described:
+        return _described(self._told("contexts", "restart", session, name))
+
+    def remove_context(self, session: str, name: str) -> None:
+        self._run("contexts", "rm", session, name)
 
     def history(self, session: str) -> tuple[Past, ...]:
         return tuple(past_of(one) for one in self._told("sessions", "history", session))
@@ -112,6 +126,7 @@ def _described(told: dict[str, Any]) -> Described:
         state=told["state"],
         epoch=told["epoch"],
         size=told["tier"],
+        runtime=told["runtime"],
         parent=told["parent"],
         running=any(one["running"] for one in told["queue"]),
         step=told["progress"]["current_step"],

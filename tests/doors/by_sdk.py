@@ -34,9 +34,9 @@ class SdkDoor:
         with _refusals():
             return self._bench.use(session)
 
-    def create(self, session: str, size: str = "standard") -> Described:
+    def create(self, session: str, size: str = "standard", runtime: str = "python") -> Described:
         with _refusals():
-            made = self._bench.create(id=session, sandbox={"sandbox_size": size}, eager=True)
+            made = self._bench.create(id=session, sandbox={"sandbox_size": size}, runtime=runtime, eager=True)
             return described_of(made.describe())
 
     def describe(self, session: str) -> Described:
@@ -93,6 +93,23 @@ class SdkDoor:
         with _refusals():
             return described_of(self._session(session).change(sandbox_size=size))  # type: ignore[arg-type]
 
+    def add_context(self, session: str, name: str, runtime: str = "", folder: str = "") -> Described:
+        with _refusals():
+            made = self._session(session).contexts.create(name, runtime=runtime or None, working_folder=folder or None)
+            return described_of(made.describe())
+
+    def contexts(self, session: str) -> tuple[str, ...]:
+        with _refusals():
+            return tuple(one.id for one in self._session(session).contexts.list())
+
+    def restart_context(self, session: str, name: str) -> Described:
+        with _refusals():
+            return described_of(self._session(session).contexts.restart(name))
+
+    def remove_context(self, session: str, name: str) -> None:
+        with _refusals():
+            self._session(session).contexts.remove(name)
+
     def history(self, session: str) -> tuple[Past, ...]:
         with _refusals():
             return tuple(_past(one) for one in self._session(session).history())
@@ -132,8 +149,8 @@ class AsyncSdkDoor:
     def _session(self, session: str) -> AsyncSession:
         return self._call(self._bench.use(session))
 
-    def create(self, session: str, size: str = "standard") -> Described:
-        made = self._call(self._bench.create(id=session, sandbox={"sandbox_size": size}, eager=True))
+    def create(self, session: str, size: str = "standard", runtime: str = "python") -> Described:
+        made = self._call(self._bench.create(id=session, sandbox={"sandbox_size": size}, runtime=runtime, eager=True))
         return described_of(self._call(made.describe()))
 
     def describe(self, session: str) -> Described:
@@ -186,6 +203,20 @@ class AsyncSdkDoor:
     def resize(self, session: str, size: str) -> Described:
         return described_of(self._call(self._session(session).change(sandbox_size=size)))  # type: ignore[arg-type]
 
+    def add_context(self, session: str, name: str, runtime: str = "", folder: str = "") -> Described:
+        contexts = self._session(session).contexts
+        made = self._call(contexts.create(name, runtime=runtime or None, working_folder=folder or None))
+        return described_of(self._call(made.describe()))
+
+    def contexts(self, session: str) -> tuple[str, ...]:
+        return tuple(one.id for one in self._call(self._session(session).contexts.list()))
+
+    def restart_context(self, session: str, name: str) -> Described:
+        return described_of(self._call(self._session(session).contexts.restart(name)))
+
+    def remove_context(self, session: str, name: str) -> None:
+        self._call(self._session(session).contexts.remove(name))
+
     def history(self, session: str) -> tuple[Past, ...]:
         return self._call(_all_past(self._session(session)))
 
@@ -216,6 +247,7 @@ def described_of(told: rest.Session) -> Described:
         state=told.state,
         epoch=told.epoch,
         size=told.sandbox.sandbox_size,
+        runtime=told.runtime,
         parent=told.parent,
         running=any(one.running for one in told.queue),
         step=told.progress.current_step,

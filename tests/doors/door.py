@@ -75,6 +75,7 @@ class Described:
     state: str
     epoch: int
     size: str
+    runtime: str
     parent: str | None
     running: bool
     """a cell runs in it"""
@@ -169,7 +170,7 @@ class WholeDoor(Door, Protocol):
     no limit for a command, for a cell none above 300 s, and nothing along with a command.
     """
 
-    def create(self, session: str, size: str = "standard") -> Described:
+    def create(self, session: str, size: str = "standard", runtime: str = "python") -> Described:
         """A new session, of that name; MCP's tool chooses the name."""
         ...
 
@@ -179,6 +180,22 @@ class WholeDoor(Door, Protocol):
 
     def resize(self, session: str, size: str) -> Described:
         """Another tier."""
+        ...
+
+    def add_context(self, session: str, name: str, runtime: str = "", folder: str = "") -> Described:
+        """A further kernel."""
+        ...
+
+    def contexts(self, session: str) -> tuple[str, ...]:
+        """Names of its further kernels."""
+        ...
+
+    def restart_context(self, session: str, name: str) -> Described:
+        """A new memory for one of them."""
+        ...
+
+    def remove_context(self, session: str, name: str) -> None:
+        """End one of them."""
         ...
 
     def history(self, session: str) -> tuple[Past, ...]:

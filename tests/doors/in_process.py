@@ -74,8 +74,8 @@ class CoreDoor:
         self._bench = bench
         self._call = loop.call
 
-    def create(self, session: str, size: str = "standard") -> Described:
-        request = requests.CreateSession(session=SessionId(session), tier=tier_named(size), eager=True)
+    def create(self, session: str, size: str = "standard", runtime: str = "python") -> Described:
+        request = requests.CreateSession(session=SessionId(session), runtime=runtime, tier=tier_named(size), eager=True)
         return _described(self._call(self._bench.create_session(request)))
 
     def describe(self, session: str) -> Described:
@@ -123,6 +123,24 @@ class CoreDoor:
     def resize(self, session: str, size: str) -> Described:
         request = requests.ChangeTier(session=SessionId(session), tier=tier_named(size))
         return _described(self._call(self._bench.change_tier(request)))
+
+    def add_context(self, session: str, name: str, runtime: str = "", folder: str = "") -> Described:
+        request = requests.CreateContext(
+            session=SessionId(session), context=SessionId(name), runtime=runtime, working_folder=folder
+        )
+        return _described(self._call(self._bench.create_context(request)))
+
+    def contexts(self, session: str) -> tuple[str, ...]:
+        found = self._call(self._bench.list_contexts(requests.ListContexts(session=SessionId(session))))
+        return tuple(one.session.spec.id for one in found)
+
+    def restart_context(self, session: str, name: str) -> Described:
+        request = requests.RestartContext(session=SessionId(session), context=SessionId(name))
+        return _described(self._call(self._bench.restart_context(request)))
+
+    def remove_context(self, session: str, name: str) -> None:
+        request = requests.RemoveContext(session=SessionId(session), context=SessionId(name))
+        self._call(self._bench.remove_context(request))
 
     def history(self, session: str) -> tuple[Past, ...]:
         page = self._call(self._bench.list_cells(requests.ListCells(session=SessionId(session))))
@@ -176,6 +194,7 @@ def _described(told: SessionDescription) -> Described:
         state=told.state,
         epoch=told.session.epoch,
         size=told.session.spec.tier.name,
+        runtime=told.session.spec.runtime,
         parent=told.session.parent,
         running=any(one.running for one in told.queue),
         step=told.progress.current_step,

@@ -178,11 +178,12 @@ def _structured(answer: CallToolResult) -> dict[str, Any]:
 
 def _described(answer: CallToolResult) -> Described:
     told = _structured(answer)
-    untold = {"size", "running", "step", "metric"} | ({"parent"} if "branched_from" not in told else set())
+    untold = {"size", "runtime", "running", "step", "metric"} | ({"parent"} if "branched_from" not in told else set())
     return Described(
         state=told["state"],
         epoch=told["epoch"],
         size="",
+        runtime="",
         parent=told.get("branched_from"),
         running=False,
         step="",

@@ -22,8 +22,8 @@ class RestDoor:
         self._client = client
         self._mode = mode
 
-    def create(self, session: str, size: str = "standard") -> Described:
-        body = {"id": session, "sandbox": {"sandbox_size": size}, "eager": True}
+    def create(self, session: str, size: str = "standard", runtime: str = "python") -> Described:
+        body = {"id": session, "runtime": runtime, "sandbox": {"sandbox_size": size}, "eager": True}
         return _described(self._ask("POST", "/v1/sessions", body))
 
     def describe(self, session: str) -> Described:
@@ -94,6 +94,20 @@ class RestDoor:
     def resize(self, session: str, size: str) -> Described:
         return _described(self._ask("PATCH", f"/v1/sessions/{session}", {"sandbox": {"sandbox_size": size}}))
 
+    def add_context(self, session: str, name: str, runtime: str = "", folder: str = "") -> Described:
+        given = {"id": name, "runtime": runtime, "working_folder": folder}
+        body = {key: value for key, value in given.items() if value}
+        return _described(self._ask("POST", f"/v1/sessions/{session}/contexts", body))
+
+    def contexts(self, session: str) -> tuple[str, ...]:
+        return tuple(one["id"] for one in self._ask("GET", f"/v1/sessions/{session}/contexts")["items"])
+
+    def restart_context(self, session: str, name: str) -> Described:
+        return _described(self._ask("POST", f"/v1/sessions/{session}/contexts/{name}/restart"))
+
+    def remove_context(self, session: str, name: str) -> None:
+        self._ask("DELETE", f"/v1/sessions/{session}/contexts/{name}")
+
     def history(self, session: str) -> tuple[Past, ...]:
         return tuple(past_of(one) for one in self._ask("GET", f"/v1/sessions/{session}/history")["items"])
 
@@ -147,6 +161,7 @@ def _described(told: dict[str, Any]) -> Described:
         state=told["state"],
         epoch=told["epoch"],
         size=told["sandbox"]["sandbox_size"],
+        runtime=told["runtime"],
         parent=told["parent"],
         running=any(one["running"] for one in told["queue"]),
         step=told["progress"]["current_step"],

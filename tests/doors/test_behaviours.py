@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -217,6 +218,29 @@ def test_a_picture_arrives(door: Door, session: str) -> None:
     kinds = dict(picture)
     # As a PNG begins, in base64.
     assert kinds["image/png"].startswith("iVBORw0KGgo")
+
+
+def test_a_table_has_its_rows_and_a_figure_its_data(door: Door, session: str) -> None:
+    ran = door.run(session, "import pandas as pd\npd.DataFrame({'n': [1, None]})")
+    assert ran.results.split() == ["n", "0", "1.0", "1", "NaN"]
+    if "displays" in ran.untold:
+        return
+    (table,) = map(dict, ran.displays)
+    told = {"columns": [{"name": "n", "dtype": "float64"}], "rows": [[1.0], [None]], "shape": [2, 1]}
+    assert json.loads(table["application/vnd.workbench.table+json"]) == told
+    (figure,) = map(dict, door.run(session, "import matplotlib.pyplot as plt\nplt.bar(['a'], [3]);").displays)
+    (series,) = json.loads(figure["application/vnd.workbench.chart+json"])["series"]
+    assert (series["type"], series["points"]) == ("bar", [["a", 3.0]])
+
+
+def test_a_format_that_is_too_large_is_named_with_its_file(door: Door, session: str) -> None:
+    code = "display({'text/html': 'h' * 1_000_000, 'text/plain': 'small'}, raw=True)"
+    ran = door.run(session, code)
+    if "displays" not in ran.untold:
+        (shown,) = map(dict, ran.displays)
+        assert shown["text/plain"] == "small"
+        assert "h" * 100 not in shown.get("text/html", "")
+    assert door.bash(session, "wc -c < /mnt/files/outputs/*.html").stdout.strip() == "1000000"
 
 
 @whole

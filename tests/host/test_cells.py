@@ -182,7 +182,8 @@ async def test_start_up_code_is_run_in_every_new_memory(shared_host: HostConnect
 async def test_pictures_and_tables_are_displays(shared_host: HostConnection) -> None:
     sandbox = await make_kernel(shared_host)
     result = await run(shared_host, sandbox, "import matplotlib.pyplot as plt\nplt.plot([1, 2]);")
-    assert [list(display.data) for display in result.displays] == [["text/plain", "image/png"]]
+    chart = "application/vnd.workbench.chart+json"
+    assert [list(display.data) for display in result.displays] == [["text/plain", "image/png", chart]]
     table = await run(shared_host, sandbox, "import pandas as pd\npd.DataFrame({'a': [1]})")
     assert "text/html" in table.displays[0].data
     assert table.results.text == "   a\n0  1"

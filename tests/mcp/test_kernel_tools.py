@@ -1,4 +1,5 @@
-"""interrupt_session, restart_session, undo_cells, branch_session and list_variables, through the official client."""
+"""interrupt_session, restart_session, undo_cells, branch_session, create_context and
+list_variables, through the official client."""
 
 from __future__ import annotations
 
@@ -194,6 +195,21 @@ async def test_a_copy_has_files_of_its_own_and_tells_what_stayed_behind(connect:
         assert (await ran(client, "value, open('/home/user/own.txt').read()"))["results"] == "(1, 'first')"
 
 
+async def test_a_context_is_a_second_empty_memory_with_the_same_files(connect: Connect) -> None:
+    async with connect() as client:
+        # Before anything ran: the session is made for it.
+        made = await told(client, "create_context", working_folder="/mnt/files/there")
+        assert (made["success"], made["runtime"], made["state"]) == (True, "python", "idle")
+        beside = made["session_id"]
+        await ran(client, "value = 1; open('/mnt/files/there/x', 'w').write('from the session')")
+        assert (await ran(client, "open('x').read(), 'value' in dir()", session_id=beside))["results"] == (
+            "('from the session', False)"
+        )
+        assert (await told(client, "list_variables"))["session_id"] == made["context_of"]
+        refused = await told(client, "create_context", language="julia")
+        assert "node, python, r. No session was made" in refused["error"]
+
+
 async def test_a_branch_whose_name_is_taken_is_proposed_without_it(connect: Connect) -> None:
     async with connect() as client:
         await ran(client, "value = 1")
@@ -221,10 +237,11 @@ async def test_on_a_sessions_own_address_no_second_one_is_made(connect: Connect)
         await ran(client, "value = 1")
         before = set((await told(client, "list_variables", session_id="nobody-has-this"))["sessions"])
     async with connect(own_session=name) as client:
-        answer = await client.call_tool("branch_session", {})
-        assert answer.is_error is True
-        assert answer.structured_content is not None
-        assert "needs a key" in answer.structured_content["error"]
+        for tool in ("create_context", "branch_session"):
+            answer = await client.call_tool(tool, {})
+            assert answer.is_error is True
+            assert answer.structured_content is not None
+            assert "needs a key" in answer.structured_content["error"]
         step = answer.structured_content["next"]
         assert (await told(client, step["tool"], **step["arguments"]))["session_id"] == name
     async with connect(default_session=name) as client:
@@ -248,7 +265,14 @@ async def test_on_a_sessions_own_address_a_restart_of_another_is_refused(connect
 async def test_an_unknown_session_names_the_living_and_touches_none(connect: Connect) -> None:
     async with connect() as client:
         data = await ran(client, "value = 1")
-        for tool in ("interrupt_session", "restart_session", "undo_cells", "branch_session", "list_variables"):
+        for tool in (
+            "interrupt_session",
+            "restart_session",
+            "undo_cells",
+            "branch_session",
+            "create_context",
+            "list_variables",
+        ):
             answer = await client.call_tool(tool, {"session_id": "nobody-has-this"})
             assert answer.is_error is True
             said = answer.structured_content
@@ -263,7 +287,14 @@ async def test_an_unknown_session_names_the_living_and_touches_none(connect: Con
 async def test_hints_say_what_a_tool_may_destroy_and_every_parameter_is_described(connect: Connect) -> None:
     async with connect(Family.KERNEL) as client:
         tools = {one.name: one for one in (await client.list_tools()).tools}
-    assert set(tools) == {"interrupt_session", "restart_session", "undo_cells", "branch_session", "list_variables"}
+    assert set(tools) == {
+        "interrupt_session",
+        "restart_session",
+        "undo_cells",
+        "branch_session",
+        "create_context",
+        "list_variables",
+    }
     hints = {name: one.annotations for name, one in tools.items()}
     assert [name for name, one in hints.items() if one and one.read_only_hint] == ["list_variables"]
     assert {name for name, one in hints.items() if one and one.destructive_hint} == {

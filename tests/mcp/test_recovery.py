@@ -260,7 +260,8 @@ async def test_out_of_it_on_a_sessions_own_address(
 
 
 @pytest.mark.parametrize(
-    "tool", ["interrupt_session", "restart_session", "undo_cells", "branch_session", "list_variables"]
+    "tool",
+    ["interrupt_session", "restart_session", "undo_cells", "branch_session", "create_context", "list_variables"],
 )
 @pytest.mark.parametrize("families", [(Family.KERNEL,), (Family.WORKBENCH, Family.KERNEL), tuple(Family)], ids=str)
 async def test_out_of_trouble_with_the_tools_of_the_kernel(

@@ -10,6 +10,7 @@ import pytest
 from jsonschema import validate
 from mcp.client import Client
 from tests.mcp.conftest import Connect
+from tests.unit.core.standins import World
 
 from workbench.errors import InternalError, ServerUnavailable
 from workbench.mcp.answers import OUTCOME_KEY
@@ -195,9 +196,11 @@ async def test_what_is_displayed_is_small_in_the_structure_and_smaller_in_the_te
         assert png == {"image/png": "[200,008 bytes, shown as an image]"}
         assert svg["image/svg+xml"].endswith("not shown]")
         assert [len(one) <= 20_000 for one in (*table.values(), *data.values())] == [True] * 4
-        assert [one.type for one in result.content] == ["text", "image"]
-        text = result.content[0]
+        assert [one.type for one in result.content] == ["text", "image", "resource"]
+        text, _, drawing = result.content
         assert isinstance(text, types.TextContent)
+        assert isinstance(drawing, types.EmbeddedResource)
+        assert (drawing.resource.mime_type, getattr(drawing.resource, "text", "")) == ("image/svg+xml", "<svg/>")
         png, svg, table, data = json.loads(text.text)["display_outputs"]
         assert png == {"image/png": "[200,008 bytes, shown as an image]"}
         assert svg == {"image/svg+xml": "[6 characters, not shown]", "text/plain": "drawn"}
@@ -242,12 +245,50 @@ async def test_a_command_that_fails_has_its_exit_code_and_is_a_result(connect: C
         assert (said["success"], said["exit_code"], said["stdout"]) == (False, 3, "a\n")
 
 
-@pytest.mark.parametrize("language", ["node", "r", "julia"])
-async def test_a_language_that_is_not_here_is_refused_with_the_one_that_is(connect: Connect, language: str) -> None:
+async def test_a_language_that_is_not_here_is_refused_with_those_that_are(connect: Connect) -> None:
     async with connect(Family.SANDBOX) as client:
-        said = await answer(client, "create_session", {"language": language})
-        assert "python only" in said["error"]
+        said = await answer(client, "create_session", {"language": "julia"})
+        assert not said["success"]
+        assert "node, python, r. No session was made" in said["error"]
         assert (await answer(client, **_step(said)))["runtime"] == "python"
+
+
+async def test_a_session_of_another_language_says_so_and_what_it_cannot(connect: Connect) -> None:
+    async with connect(Family.SANDBOX, Family.WORKBENCH, Family.KERNEL) as client:
+        made = await answer(client, "create_session", {"language": "JavaScript"})
+        assert (made["success"], made["runtime"]) == (True, "node")
+        assert "no undo, no branches" in made["hint"]
+        session = {"session_id": made["session_id"]}
+        assert "Node.js" in (await answer(client, "undo_cells", session))["error"]
+        python = await client.call_tool("COMPOSIO_REMOTE_WORKBENCH", {**session, "code_to_execute": "1"})
+        said = python.structured_content or {}
+        assert (python.is_error, said["successful"]) == (True, False)
+        assert said["error"].startswith("not run: ")
+        assert "runs Python: run code of it with execute_code" in said["error"]
+        step = await client.call_tool(said["next"]["tool"], said["next"]["arguments"])
+        assert (step.structured_content or {})["successful"]
+
+
+async def test_on_a_sessions_own_address_its_language_stays(connect: Connect) -> None:
+    async with connect(Family.SANDBOX) as client:
+        session = (await answer(client, "create_session", {"language": "node"}))["session_id"]
+    async with connect(Family.SANDBOX, own_session=session) as client:
+        assert (await answer(client, "create_session", {}))["runtime"] == "node"
+        assert (await answer(client, "create_session", {"language": "JS"}))["runtime"] == "node"
+        said = await answer(client, "create_session", {"language": "python"})
+        assert "keeps its language: leave `language` out" in said["error"]
+        assert (await answer(client, **_step(said)))["session_id"] == session
+
+
+async def test_dependencies_of_another_language_go_to_its_installer(connect: Connect) -> None:
+    async with connect(Family.SANDBOX) as client:
+        wanted = {"lodash": "^4.17.0", "no-such-package-here": ""}
+        said = await answer(client, "create_session", {"language": "node", "dependencies": wanted})
+        assert (said["success"], list(said["dependencies"])) == (True, ["lodash"])
+        assert said["dependencies"]["lodash"].startswith("4.")
+        installed, refused = said["stderr"].splitlines()
+        assert installed.startswith("installed lodash==4.")
+        assert "no-such-package-here" in refused
 
 
 async def test_packages_that_cannot_be_had_are_told_in_stderr_and_the_others_are_there(connect: Connect) -> None:
@@ -289,7 +330,10 @@ async def test_the_hint_says_what_next_is(connect: Connect) -> None:
 async def test_what_goes_on_or_may_have_run_is_never_said_not_to_have_run(connect: Connect) -> None:
     unknown: Any = None
     visit = Visit(
-        bench=unknown, around=unknown, default_session=SessionId("mcp-x"), families=frozenset({Family.SANDBOX})
+        bench=World().bench(),
+        around=unknown,
+        default_session=SessionId("mcp-x"),
+        families=frozenset({Family.SANDBOX}),
     )
     given = {"session_id": "s", "code": "1"}
     goes_on = await refused(visit, CODE, given, ServerUnavailable("the server stops", {"cell": "c-1"}))

@@ -1,37 +1,47 @@
-"""One engine of each kind for all tests of a module."""
+"""One server for all; one session a language for what leaves it as it was, and one of the test's own for the rest."""
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 
+import httpx2
 import pytest
-import pytest_asyncio
-from tests.conftest import MakeEngineOptions
-from tests.runtimes.hosted import House, open_house
+from tests.runtimes.asking import Session
+from tests.runtimes.languages import LANGUAGES, Language
+from tests.server.conftest import client, server
+from tests.server.running import Running
 
-from workbench.engines.namespace.engine import NamespaceEngine
-from workbench.engines.process import ProcessEngine
-from workbench.guest_trees import remove_tree
-
-ENGINES = {"namespace": NamespaceEngine, "process": ProcessEngine}
+__all__ = ["client", "server"]
 
 
-@pytest.fixture(scope="module")
-def module_dir() -> Iterator[Path]:
-    """A folder with a short path, for all tests of a module."""
-    folder = Path(tempfile.mkdtemp(prefix="wb-", dir="/tmp"))
-    yield folder
-    assert remove_tree(folder)
+@pytest.fixture(scope="session", params=LANGUAGES)
+def language(request: pytest.FixtureRequest) -> Language:
+    """Each of them."""
+    return LANGUAGES[request.param]
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module", params=["namespace", "process"])
-async def house(
-    request: pytest.FixtureRequest, module_dir: Path, make_engine_options: MakeEngineOptions
-) -> AsyncIterator[House]:
-    """On both engines, one after the other."""
-    folder = module_dir / request.param
-    folder.mkdir()
-    async with open_house(ENGINES[request.param], make_engine_options(folder), folder) as opened:
-        yield opened
+@pytest.fixture(scope="session")
+def session(server: Running, language: Language) -> Iterator[Session]:
+    """The one that tests of a language share."""
+    with server.client() as asked:
+        made = Session.made(asked, language.runtime)
+        yield made
+        made.delete()
+
+
+@pytest.fixture
+def own_session(client: httpx2.Client, language: Language) -> Iterator[Session]:
+    """One that may be ended."""
+    made = Session.made(client, language.runtime)
+    yield made
+    made.delete()
+
+
+@pytest.fixture(scope="session")
+def session_of(server: Running) -> Iterator[dict[str, Session]]:
+    """One of each language, for cases that are named by it."""
+    with server.client() as asked:
+        made = {runtime: Session.made(asked, runtime) for runtime in LANGUAGES}
+        yield made
+        for session in made.values():
+            session.delete()

@@ -18,7 +18,7 @@ from workbench.guest_files import open_beneath
 from workbench.guest_trees import remove_tree
 from workbench.host.cells.cell_spool import CellSpool
 from workbench.host.cells.mount_files import Mount, MountRefused
-from workbench.host.cells.whole_output import Written, write_whole
+from workbench.host.cells.whole_output import Wanted, Written, write_whole
 from workbench.model.execution import Piece, PieceKind
 from workbench.model.ids import CellId
 
@@ -53,7 +53,8 @@ async def written(files: Path, text: str = "x" * 1000) -> Written:
     spool = CellSpool(files.parent / f"spool-{time.monotonic_ns()}", 2**20)
     spool.append(Piece(kind=PieceKind.STDOUT, text=text))
     spool.end()
-    return write_whole(spool, Mount(files, 2**30, 1000), CellId("c-1"), ["stdout"], threading.Event())["stdout"]
+    wanted = Wanted(texts=["stdout"], formats={})
+    return write_whole(spool, Mount(files, 2**30, 1000), CellId("c-1"), wanted, threading.Event())["stdout"]
 
 
 def is_empty(folder: Path) -> bool:

@@ -35,6 +35,8 @@ _DOOMED_ACCOUNTS = {
 }
 # Files that are there for it: one to be read, and many to be deleted.
 _FILE, _DOOMED = "kept.txt", itertools.count(1)
+# A context that is there for it, and those to be removed.
+_CONTEXT, _DOOMED_CONTEXTS = "fuzzed-context", itertools.count(1)
 # Toolkits to be added, which nobody reaches, and to be removed.
 _ADDED, _REMOVED = itertools.count(1), itertools.count(1)
 _ENDING = {
@@ -88,10 +90,13 @@ def before_call(context: Any, case: schemathesis.Case[Any], kwargs: dict[str, An
         return
     if case.meta.phase.name == "stateful" or case.meta.is_negative_at(ParameterLocation.PATH):
         return
-    _name_what_is_there(names, case.path)
+    _name_what_is_there(names, case.path, operation)
 
 
-def _name_what_is_there(names: dict[str, Any], path: str) -> None:
+def _name_what_is_there(names: dict[str, Any], path: str, operation: str) -> None:
+    if "context_id" in names:
+        doomed = f"fuzzed-doomed-{next(_DOOMED_CONTEXTS)}" if operation == "remove_context" else _CONTEXT
+        names["context_id"] = doomed
     if "session_id" in names:
         # A local sandbox is for a session that has none of ours.
         names["session_id"] = _SWITCHED_OFF if path.endswith("/local-sandbox") else _SESSION
@@ -124,6 +129,9 @@ def _make_true(body: dict[str, Any], path: str, operation: str) -> None:
         # Of one origin, with its own options; what is tried is this machine's, and refused.
         body.clear()
         body |= {"slug": f"kit{next(_ADDED)}", "url": "http://127.0.0.1:9/mcp", "test": False}
+    if operation == "create_context" or body.get("eager"):
+        # Its kernel is started, and not every machine has every language.
+        body.pop("runtime", None)
     _name_a_toolkit(body)
     if operation in _ACCOUNTS:
         _make_true_of_accounts(body, operation)

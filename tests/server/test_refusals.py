@@ -134,6 +134,8 @@ def test_a_token_reaches_its_own_session_and_no_other(
     ("method", "path"),
     [("GET", "/v1/sessions"), ("POST", "/v1/sessions"), ("GET", "/v1/keys"), ("POST", "/v1/keys"), ("GET", "/v1/audit"),
      ("POST", "/v1/sessions/SESSION/tokens"), ("POST", "/v1/sessions/SESSION/branch"),
+     ("POST", "/v1/sessions/SESSION/contexts"), ("DELETE", "/v1/sessions/SESSION/contexts/c"),
+     ("POST", "/v1/sessions/SESSION/contexts/c/restart"),
      ("PATCH", "/v1/sessions/SESSION"), ("DELETE", "/v1/sessions/SESSION"), ("DELETE", "/v1/users/tester")],
 )  # fmt: skip
 def test_a_token_can_do_nothing_beyond_its_session(

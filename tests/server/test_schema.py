@@ -33,6 +33,10 @@ def fuzzed(client: httpx2.Client) -> Iterator[dict[str, str]]:
     ).json()["session_id"]
     files = {"command": "cd /mnt/files && echo 1 > kept.txt && mkdir doomed && cd doomed && touch $(seq 3000)"}
     assert client.post(f"/v1/sessions/{names['session']}/commands", json=files).json()["result"]["exit_code"] == 0
+    # One to be looked at and begun anew, and some to be removed.
+    for context in ("fuzzed-context", *(f"fuzzed-doomed-{number}" for number in range(1, 7))):
+        made = client.post(f"/v1/sessions/{names['session']}/contexts", json={"id": context})
+        assert made.status_code == 201, made.text
     for kind, body in (("cells", {"code": "print(1)"}), ("commands", {"command": "echo 1"})):
         names[kind] = client.post(f"/v1/sessions/{names['session']}/{kind}", json=body).json()["id"]
     kit = {"slug": "fuzzed", "url": "http://127.0.0.1:9/mcp", "test": False}

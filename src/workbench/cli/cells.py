@@ -17,6 +17,7 @@ from workbench.cli.running import (
     progress_from,
     progress_options,
     run_in_session,
+    runtime_option,
     tier_option,
     timeout_option,
 )
@@ -46,6 +47,7 @@ def cells() -> None:
 @click.argument("code")
 @click.option("-s", "--session", "name", required=True, metavar="NAME", help="It is made if new.")
 @click.option("--command", "is_command", is_flag=True, help="CODE is a command line for bash.")
+@runtime_option
 @tier_option
 @timeout_option
 @progress_options
@@ -56,6 +58,7 @@ def start(
     code: str,
     name: str,
     is_command: bool,
+    runtime: str | None,
     tier: str | None,
     timeout: float,
     thought: str,
@@ -64,7 +67,7 @@ def start(
     idempotency_key: str,
     as_json: bool,
 ) -> None:
-    """Start CODE (Python) in a session, print its id, and leave; it goes on."""
+    """Start CODE (in its language) in a session, print its id, and leave; it goes on."""
     said = progress_from(thought, step, metric)
 
     async def job(place: Place) -> int:
@@ -84,7 +87,7 @@ def start(
             click.echo(record.id)
         return 0
 
-    sys.exit(run_in_session(settings, Wanted(name=name, tier=tier), job))
+    sys.exit(run_in_session(settings, Wanted(name=name, runtime=runtime, tier=tier), job))
 
 
 @cells.command()

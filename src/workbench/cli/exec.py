@@ -1,4 +1,4 @@
-"""`workbench exec`: run a piece of Python in a session, streaming what it says."""
+"""`workbench exec`: run a piece of code in a session, streaming what it says."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from workbench.cli.running import (
     progress_from,
     progress_options,
     run_in_session,
+    runtime_option,
     session_option,
     tier_option,
     timeout_option,
@@ -32,6 +33,7 @@ from workbench.settings import Settings
 @click.argument("code", required=False)
 @click.option("-f", "--file", type=click.File("rb"), help="Take the code from this file; - is standard input.")
 @session_option
+@runtime_option
 @tier_option
 @env_option
 @click.option("--cwd", metavar="DIR", help="Working folder of a new session; /home/user unless given.")
@@ -44,6 +46,7 @@ def exec_(
     code: str | None,
     file: BinaryIO | None,
     name: str | None,
+    runtime: str | None,
     tier: str | None,
     variables: tuple[str, ...],
     cwd: str | None,
@@ -54,7 +57,8 @@ def exec_(
     idempotency_key: str,
     as_json: bool,
 ) -> None:
-    """Run CODE (Python) and print what it prints, and its last value.
+    """Run CODE in the session's language (Python unless --runtime says otherwise) and print what it prints, and its
+    last value.
 
     Without CODE it is read from --file, or from standard input if that is no terminal. Without --session it runs in a
     session of its own, which is deleted afterwards.
@@ -63,7 +67,7 @@ def exec_(
     nothing was run, 126 when the sandbox ended under the code, 130 when it was interrupted.
     """
     program = _code(code, file)
-    wanted = Wanted(name=name, tier=tier, variables=variables, cwd=cwd)
+    wanted = Wanted(name=name, runtime=runtime, tier=tier, variables=variables, cwd=cwd)
     progress = progress_from(thought, step, metric)
     check_idempotency(idempotency_key, name)
 

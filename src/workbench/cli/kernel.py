@@ -16,18 +16,15 @@ import click
 
 from workbench.cli.outcome import EXIT_LOST
 from workbench.cli.printing import notice
-from workbench.cli.running import Place, Wanted, run_in_session, session_option, tier_option
+from workbench.cli.running import Place, Wanted, run_in_session, runtime_option, session_option, tier_option
+from workbench.core.languages import Languages
 from workbench.core.requests import AttachKernel, RestartKernel
 from workbench.kernels.bridge import Bridge, Endpoints
+from workbench.model.runtime import PYTHON, Runtime
 from workbench.settings import Settings
+from workbench.wiring import runtimes_of
 
 _LOOK_S = 1.0
-_SPEC = {
-    "argv": [sys.executable, "-m", "workbench", "kernel", "-f", "{connection_file}"],
-    "display_name": "Python (workbench)",
-    "language": "python",
-    "interrupt_mode": "message",
-}
 
 
 @click.command()
@@ -36,6 +33,7 @@ _SPEC = {
     help="Serve the addresses that this connection file of Jupyter's names.",
 )  # fmt: skip
 @session_option
+@runtime_option
 @tier_option
 @click.option("--install", is_flag=True, help="Write a kernelspec for Jupyter instead, and say where.")
 @click.option(
@@ -49,6 +47,7 @@ def kernel(
     settings: Settings,
     connection_file: Path | None,
     name: str | None,
+    runtime: str | None,
     tier: str | None,
     install: bool,
     prefix: Path | None,
@@ -57,7 +56,8 @@ def kernel(
     if install == (connection_file is not None) or (prefix is not None and not install):
         raise click.UsageError("give either -f FILE, or --install with or without --prefix DIR")
     if connection_file is None:
-        click.echo(f"kernelspec: {_install(prefix or Path.home() / '.local')}")
+        language = Languages(runtimes_of(settings)).named(runtime or PYTHON)
+        click.echo(f"kernelspec: {_install(prefix or Path.home() / '.local', language)}")
         return
     near = Endpoints.from_file(connection_file)
 
@@ -68,16 +68,27 @@ def kernel(
                 until_it_is_deleted.enter_context(_deleted_even_if_we_are_killed(place))
             return await _serve(place, near, parent_matters="JPY_PARENT_PID" in os.environ)
 
-        code = run_in_session(settings, Wanted(name=name, tier=tier), serve)
+        code = run_in_session(settings, Wanted(name=name, runtime=runtime, tier=tier), serve)
     sys.exit(code)
 
 
-def _install(prefix: Path) -> Path:
-    folder = prefix / "share/jupyter/kernels/workbench"
+def _install(prefix: Path, language: Runtime) -> Path:
+    named = "workbench" if language.name == PYTHON else f"workbench-{language.name}"
+    folder = prefix / "share/jupyter/kernels" / named
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "kernel.json"
-    path.write_text(json.dumps(_SPEC, indent=2) + "\n", encoding="utf-8")
+    path.write_text(json.dumps(_spec(language), indent=2) + "\n", encoding="utf-8")
     return path
+
+
+def _spec(language: Runtime) -> dict[str, object]:
+    of_language = [] if language.name == PYTHON else ["--runtime", language.name]
+    return {
+        "argv": [sys.executable, "-m", "workbench", "kernel", *of_language, "-f", "{connection_file}"],
+        "display_name": f"{language.title} (workbench)",
+        "language": language.language,
+        "interrupt_mode": "message",
+    }
 
 
 async def _serve(place: Place, near: Endpoints, *, parent_matters: bool) -> int:

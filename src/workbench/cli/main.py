@@ -27,6 +27,7 @@ _PLACES = {
             "cells",
             "connect",
             "connections",
+            "contexts",
             "corrections",
             "doctor",
             "files",

@@ -48,6 +48,8 @@ def remarks(result: CellResult | CommandResult, *, limit_s: float, session: str 
     larger = f"`workbench sessions tier {session} TIER`" if session else "--tier"
     said.extend(f"limit met: {limit.value}; {larger} chooses a larger size" for limit in result.limits)
     said.extend(line.removeprefix("[sandbox] ") for line in correction_lines(result))
+    if isinstance(result, CellResult) and any(one.files for one in result.displays):
+        said.append(result.displays_note)
     return said + _of_memory(result.receipt, result.explanation)
 
 

@@ -19,6 +19,7 @@ from workbench.core.workbench import Workbench
 from workbench.errors import Cancelled, Conflict, NotFound, WorkbenchError
 from workbench.model.ids import SessionId, new_session_id, session_id
 from workbench.model.records import Progress
+from workbench.model.runtime import PYTHON
 from workbench.model.tier import TIERS, tier_named
 from workbench.settings import Settings
 from workbench.wiring import Service, open_service
@@ -38,11 +39,13 @@ class Wanted:
     tier: str | None = None
     variables: tuple[str, ...] = ()
     cwd: str | None = None
+    runtime: str | None = None
 
     def creation(self) -> CreateSession:
         """The request that makes it."""
         return CreateSession(
             session=session_id(self.name) if self.name is not None else new_session_id(),
+            runtime=self.runtime or PYTHON,
             tier=tier_named(self.tier or "standard"),
             env=parsed_variables(self.variables),
             working_folder=self.cwd or "/home/user",
@@ -185,6 +188,10 @@ class _Run:
         """Options that make a session have no effect on one that is there, and that must not be silent."""
         spec = (await bench.describe_session(DescribeSession(session=request.session))).session.spec
         wanted = self._wanted
+        if wanted.runtime is not None and bench.languages.named(wanted.runtime).name != spec.runtime:
+            raise Conflict(
+                f"session {spec.id} is one of {spec.runtime}, and a session keeps its language: choose another"
+            )
         if wanted.tier is not None and spec.tier != request.tier:
             raise Conflict(f"session {spec.id} is {spec.tier.name}; `workbench sessions tier {spec.id} {wanted.tier}`")
         if wanted.variables and any(spec.env.get(name) != value for name, value in request.env.items()):
@@ -213,6 +220,9 @@ async def _delete(bench: Workbench, session: SessionId) -> None:
 
 
 tier_option = click.option("--tier", type=click.Choice(list(TIERS)), help="Size of the session; standard unless given.")
+runtime_option = click.option(
+    "--runtime", metavar="NAME", help="Language of a new session, such as node or r; python unless given."
+)
 env_option = click.option(
     "--env", "-e", "variables", multiple=True, metavar="NAME=VALUE", help="A variable of the session; repeatable."
 )

@@ -12,7 +12,7 @@ from workbench.cli.asking import ask, ask_and_note, ask_service, noted
 from workbench.cli.commands import Commands
 from workbench.cli.local_sandbox import local
 from workbench.cli.printing import notice
-from workbench.cli.running import env_option, json_option, parsed_variables, tier_option
+from workbench.cli.running import env_option, json_option, parsed_variables, runtime_option, tier_option
 from workbench.cli.tables import lasting, moment, plain, print_table, size
 from workbench.cli.values import print_json, session_json
 from workbench.core import requests
@@ -23,6 +23,7 @@ from workbench.model.execution import QueuedCell
 from workbench.model.ids import SessionId, cell_id, new_session_id, session_id
 from workbench.model.packages import PackagePolicy
 from workbench.model.records import Progress
+from workbench.model.runtime import PYTHON
 from workbench.model.session import SessionDescription
 from workbench.model.tier import TIERS, tier_named
 from workbench.settings import Settings
@@ -64,11 +65,12 @@ def ls(settings: Settings, as_json: bool) -> None:
         print_json([session_json(one) for one in found])
         return
     print_table(
-        ("SESSION", "USER", "STATE", "TIER", "CELLS", "MEMORY", "LAST USED"),
+        ("SESSION", "USER", "RUNTIME", "STATE", "TIER", "CELLS", "MEMORY", "LAST USED"),
         (
             (
                 one.session.spec.id,
                 one.session.spec.user,
+                one.session.spec.runtime,
                 one.state,
                 one.session.spec.tier.name,
                 str(one.execution_count),
@@ -109,6 +111,7 @@ def _print(described: SessionDescription, *, as_json: bool) -> None:
     lines = {
         "session": spec.id,
         "user": plain(spec.user),
+        "runtime": spec.runtime,
         "state": described.state + (f": {described.detail}" if described.detail else ""),
         "tier": spec.tier.name,
         "memory": size(described.memory_bytes) if described.memory_bytes else "-",
@@ -124,6 +127,7 @@ def _print(described: SessionDescription, *, as_json: bool) -> None:
         "sandbox": session.sandbox if session.begun else "-",
         "shared with": ", ".join(described.shared_with) or "-",
         "branched from": session.parent or "-",
+        "context of": session.context_of or "-",
         "made": moment(session.created_at),
         "last used": moment(session.used_at),
     }
@@ -143,7 +147,7 @@ def snapshots_in_words(described: SessionDescription) -> str:
     if not described.session.spec.snapshots:
         return "off"
     if described.state not in ("idle", "busy"):
-        return "on"
+        return f"none: {plain(state.reason)}" if state.reason else "on"
     kept = f"{state.kept} kept" if state.kept else "none"
     if state.current:
         return f"{kept}, the newest is current and took {state.cost_s:.3f} s"
@@ -160,6 +164,7 @@ def warn(described: SessionDescription) -> None:
 
 @sessions.command()
 @click.argument("name", required=False)
+@runtime_option
 @tier_option
 @env_option
 @click.option("--start-up", type=click.File("rb"), metavar="FILE", help="Code to run in every new memory; - is stdin.")
@@ -180,6 +185,7 @@ def warn(described: SessionDescription) -> None:
 def create(
     settings: Settings,
     name: str | None,
+    runtime: str | None,
     tier: str | None,
     variables: tuple[str, ...],
     start_up: BinaryIO | None,
@@ -194,6 +200,7 @@ def create(
     """Make a session, start its kernel and print its name. Exits with 1 if the start-up code raised."""
     request = requests.CreateSession(
         session=session_id(name) if name is not None else new_session_id(),
+        runtime=runtime or PYTHON,
         tier=tier_named(tier or "standard"),
         env=parsed_variables(variables),
         start_up=start_up.read().decode("utf-8", "replace") if start_up is not None else "",

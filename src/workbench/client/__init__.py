@@ -2,13 +2,14 @@
 
 from workbench.client.aio import AsyncKeys, AsyncWorkbench
 from workbench.client.aio_files import AsyncFiles, AsyncRemoteFile
-from workbench.client.aio_session import AsyncSession
+from workbench.client.aio_session import AsyncContexts, AsyncSession
 from workbench.client.aio_toolkits import AsyncAuthConfigs, AsyncConnections, AsyncToolkits
 from workbench.client.cells import AsyncCell, AsyncStream, Cell, Stream
 from workbench.client.composio import Composio, ComposioSession, CustomTool
+from workbench.client.displays import Axis, Chart, Column, Display, Series, Table
 from workbench.client.files import Files, RemoteFile
 from workbench.client.local_workbench import create_local_workbench_session
-from workbench.client.session import Session
+from workbench.client.session import Contexts, Session
 from workbench.client.sync import Keys, Workbench
 from workbench.client.toolkits import AuthConfigs, Connections, Toolkits
 from workbench.client.values import (
@@ -30,6 +31,7 @@ __all__ = [
     "AsyncAuthConfigs",
     "AsyncCell",
     "AsyncConnections",
+    "AsyncContexts",
     "AsyncFiles",
     "AsyncKeys",
     "AsyncRemoteFile",
@@ -38,12 +40,17 @@ __all__ = [
     "AsyncToolkits",
     "AsyncWorkbench",
     "AuthConfigs",
+    "Axis",
     "Cell",
+    "Chart",
+    "Column",
     "Composio",
     "ComposioSession",
     "Connections",
+    "Contexts",
     "CustomTool",
     "DeletedFiles",
+    "Display",
     "FilePage",
     "Files",
     "IdleOptions",
@@ -56,8 +63,10 @@ __all__ = [
     "RemoteFile",
     "Result",
     "SandboxOptions",
+    "Series",
     "Session",
     "Stream",
+    "Table",
     "Toolkits",
     "Workbench",
     "create_local_workbench_session",

@@ -69,6 +69,7 @@ def create_session(
     workbench: SandboxOptions | Mapping[str, object] | None,
     id: str | None,  # noqa: A002  (the field's name)
     eager: bool,
+    runtime: str | None = None,
 ) -> Request[rest.Session]:
     """A new session."""
     if sandbox is not None and workbench is not None:
@@ -77,8 +78,7 @@ def create_session(
     asked: dict[str, object] = {"user_id": user_id, "eager": eager}
     if options is not None:
         asked["sandbox"] = _options("sandbox" if sandbox is not None else "workbench", options)
-    if id is not None:
-        asked["id"] = id
+    asked |= given({"id": id, "runtime": runtime})
     return Request(
         method="POST",
         path="/v1/sessions",
@@ -227,6 +227,45 @@ def branch(session: str, *, copy: bool, id: str | None) -> Request[rest.Branched
     )
 
 
+def create_context(
+    session: str,
+    *,
+    id: str | None,  # noqa: A002
+    runtime: str | None,
+    working_folder: str | None,
+) -> Request[rest.Session]:
+    """A further kernel."""
+    return Request(
+        method="POST",
+        path=f"{_session(session)}/contexts",
+        body=json_of(rest.CreateContext, given({"id": id, "runtime": runtime, "working_folder": working_folder})),
+        parse=rest.Session.model_validate,
+        silence_s=SLOW_S,
+    )
+
+
+def list_contexts(session: str) -> Request[list[rest.Session]]:
+    """Its further kernels."""
+    return Request(
+        method="GET",
+        path=f"{_session(session)}/contexts",
+        parse=lambda told: rest.Contexts.model_validate(told).items,
+        again=True,
+    )
+
+
+def restart_context(session: str, context: str) -> Request[rest.Session]:
+    """A new memory for one of them."""
+    return Request(
+        method="POST", path=f"{_context(session, context)}/restart", parse=rest.Session.model_validate, silence_s=SLOW_S
+    )
+
+
+def remove_context(session: str, context: str) -> Request[None]:
+    """One of them."""
+    return Request(method="DELETE", path=_context(session, context), parse=_nothing, silence_s=SLOW_S)
+
+
 def keep_alive(session: str) -> Request[None]:
     """Counts as used now."""
     return Request(method="POST", path=f"{_session(session)}/keep-alive", parse=_nothing, again=True)
@@ -359,6 +398,10 @@ def part_of_address(name: str) -> str:
 
 def _session(session: str) -> str:
     return f"/v1/sessions/{part_of_address(session)}"
+
+
+def _context(session: str, context: str) -> str:
+    return f"{_session(session)}/contexts/{part_of_address(context)}"
 
 
 def _cell(session: str, kind: CellKind, cell: str) -> str:

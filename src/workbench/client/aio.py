@@ -91,17 +91,20 @@ class AsyncWorkbench:
         sandbox: SandboxOptions | Mapping[str, object] | None = None,
         workbench: SandboxOptions | Mapping[str, object] | None = None,
         id: str | None = None,  # noqa: A002
+        runtime: str | None = None,
         eager: bool = False,
     ) -> AsyncSession:
         """As `Workbench.create`."""
-        request = _requests.create_session(user_id, sandbox=sandbox, workbench=workbench, id=id, eager=eager)
+        request = _requests.create_session(
+            user_id, sandbox=sandbox, workbench=workbench, id=id, runtime=runtime, eager=eager
+        )
         made = await self._sender.send(request)
-        return AsyncSession(self._sender, made.id, made.user_id)
+        return AsyncSession(self._sender, made.id, made.user_id, runtime=made.runtime)
 
     async def use(self, session_id: str) -> AsyncSession:
         """As `Workbench.use`."""
         found = await self._sender.send(_requests.get_session(session_id))
-        return AsyncSession(self._sender, found.id, found.user_id)
+        return AsyncSession(self._sender, found.id, found.user_id, runtime=found.runtime)
 
     async def sessions(self, user_id: str | None = None) -> AsyncIterator[AsyncSession]:
         """As `Workbench.sessions`, for `async for`."""
@@ -109,7 +112,7 @@ class AsyncWorkbench:
         while True:
             page = await self._sender.send(_requests.list_sessions(user_id, cursor))
             for found in page.items:
-                yield AsyncSession(self._sender, found.id, found.user_id)
+                yield AsyncSession(self._sender, found.id, found.user_id, runtime=found.runtime)
             if (cursor := page.next_cursor) is None:
                 return
 

@@ -16,21 +16,34 @@ from workbench.client.session import HOME, OnOutput, write_notebook
 from workbench.client.values import UNCHANGED, LocalWorkbenchSession, Result, Unchanged
 from workbench.model.execution import DEFAULT_LIMIT_S
 from workbench.model.records import CellKind
+from workbench.model.runtime import PYTHON
 from workbench.wire import rest
 
 
 class AsyncSession:
     """As `Session`, with `await`."""
 
-    def __init__(self, sender: AsyncSender, id: str, user_id: str, branched: rest.Branched | None = None) -> None:  # noqa: A002
+    def __init__(
+        self,
+        sender: AsyncSender,
+        id: str,  # noqa: A002
+        user_id: str,
+        branched: rest.Branched | None = None,
+        *,
+        runtime: str = PYTHON,
+    ) -> None:
         self.id = id
         self.user_id = user_id
+        self.runtime = runtime
+        """its language, by the name that the server has for it"""
         self.branched = branched
         """what this branch did not get of the other's memory; None unless `branch` made it"""
         self.files = AsyncFiles(sender, id)
         """files in /mnt/files, in and out"""
         self.experimental = AsyncExperimental(self.files)
         """the same under the name that other SDKs have for it"""
+        self.contexts = AsyncContexts(sender, id)
+        """further kernels, each with a language and a memory of its own"""
         self._sender = sender
 
     def __repr__(self) -> str:
@@ -173,7 +186,7 @@ class AsyncSession:
     async def branch(self, *, copy: bool = False, id: str | None = None) -> AsyncSession:  # noqa: A002
         """As `Session.branch`."""
         made = await self._sender.send(_requests.branch(self.id, copy=copy, id=id))
-        return AsyncSession(self._sender, made.session.id, made.session.user_id, made)
+        return AsyncSession(self._sender, made.session.id, made.session.user_id, made, runtime=made.session.runtime)
 
     async def variables(self) -> list[rest.Variable]:
         """As `Session.variables`."""
@@ -251,3 +264,37 @@ class AsyncSession:
                 if inspect.isawaitable(done := on_output(piece)):
                     await done
         return stream.result
+
+
+class AsyncContexts:
+    """As `Contexts`, with `await`."""
+
+    def __init__(self, sender: AsyncSender, session: str) -> None:
+        self._sender = sender
+        self._session = session
+
+    async def create(
+        self,
+        id: str | None = None,  # noqa: A002
+        *,
+        runtime: str | None = None,
+        working_folder: str | None = None,
+    ) -> AsyncSession:
+        """As `Contexts.create`."""
+        request = _requests.create_context(self._session, id=id, runtime=runtime, working_folder=working_folder)
+        return self._held(await self._sender.send(request))
+
+    async def list(self) -> list[AsyncSession]:
+        """As `Contexts.list`."""
+        return [self._held(one) for one in await self._sender.send(_requests.list_contexts(self._session))]
+
+    async def restart(self, id: str) -> rest.Session:  # noqa: A002
+        """As `Contexts.restart`."""
+        return await self._sender.send(_requests.restart_context(self._session, id))
+
+    async def remove(self, id: str) -> None:  # noqa: A002
+        """As `Contexts.remove`."""
+        await self._sender.send(_requests.remove_context(self._session, id))
+
+    def _held(self, told: rest.Session) -> AsyncSession:
+        return AsyncSession(self._sender, told.id, told.user_id, runtime=told.runtime)

@@ -14,6 +14,7 @@ from workbench.client.files import Experimental, Files
 from workbench.client.values import UNCHANGED, LocalWorkbenchSession, Result, Unchanged
 from workbench.model.execution import DEFAULT_LIMIT_S
 from workbench.model.records import CellKind
+from workbench.model.runtime import PYTHON
 from workbench.wire import rest
 
 OnOutput = Callable[[rest.Piece], object]
@@ -24,15 +25,27 @@ HOME = "/home/user"
 class Session:
     """A place with a memory: variables stay from one cell to the next, files in /mnt/files until it is deleted."""
 
-    def __init__(self, sender: Sender, id: str, user_id: str, branched: rest.Branched | None = None) -> None:  # noqa: A002
+    def __init__(
+        self,
+        sender: Sender,
+        id: str,  # noqa: A002
+        user_id: str,
+        branched: rest.Branched | None = None,
+        *,
+        runtime: str = PYTHON,
+    ) -> None:
         self.id = id
         self.user_id = user_id
+        self.runtime = runtime
+        """its language, by the name that the server has for it"""
         self.branched = branched
         """what this branch did not get of the other's memory; None unless `branch` made it"""
         self.files = Files(sender, id)
         """files in /mnt/files, in and out"""
         self.experimental = Experimental(self.files)
         """the same under the name that other SDKs have for it"""
+        self.contexts = Contexts(sender, id)
+        """further kernels, each with a language and a memory of its own"""
         self._sender = sender
 
     def __repr__(self) -> str:
@@ -190,7 +203,7 @@ class Session:
     def branch(self, *, copy: bool = False, id: str | None = None) -> Session:  # noqa: A002
         """A second session with the same memory: in the same sandbox, or as a copy in one of its own."""
         made = self._sender.send(_requests.branch(self.id, copy=copy, id=id))
-        return Session(self._sender, made.session.id, made.session.user_id, made)
+        return Session(self._sender, made.session.id, made.session.user_id, made, runtime=made.session.runtime)
 
     def variables(self) -> list[rest.Variable]:
         """Names of its memory; none if it has no memory now."""
@@ -269,6 +282,45 @@ class Session:
             for piece in stream:
                 on_output(piece)
         return stream.result
+
+
+class Contexts:
+    """Further kernels of a session, around the same files. Each is a session by its name, and goes with this one."""
+
+    def __init__(self, sender: Sender, session: str) -> None:
+        self._sender = sender
+        self._session = session
+
+    def create(
+        self,
+        id: str | None = None,  # noqa: A002
+        *,
+        runtime: str | None = None,
+        working_folder: str | None = None,
+    ) -> Session:
+        """One more, with an empty memory; language and folder are the session's unless given.
+
+        Raises:
+            Conflict: there is a session of this id.
+            KernelUnavailable: its language is not on the machine; the message has what to install.
+        """
+        request = _requests.create_context(self._session, id=id, runtime=runtime, working_folder=working_folder)
+        return self._held(self._sender.send(request))
+
+    def list(self) -> list[Session]:
+        """All of them, oldest first."""
+        return [self._held(one) for one in self._sender.send(_requests.list_contexts(self._session))]
+
+    def restart(self, id: str) -> rest.Session:  # noqa: A002
+        """A new memory for one of them."""
+        return self._sender.send(_requests.restart_context(self._session, id))
+
+    def remove(self, id: str) -> None:  # noqa: A002
+        """End one of them; files and the others stay."""
+        self._sender.send(_requests.remove_context(self._session, id))
+
+    def _held(self, told: rest.Session) -> Session:
+        return Session(self._sender, told.id, told.user_id, runtime=told.runtime)
 
 
 def write_notebook(path: str | Path, notebook: rest.Notebook) -> Path:

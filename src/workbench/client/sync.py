@@ -97,17 +97,23 @@ class Workbench:
         sandbox: SandboxOptions | Mapping[str, object] | None = None,
         workbench: SandboxOptions | Mapping[str, object] | None = None,
         id: str | None = None,  # noqa: A002
+        runtime: str | None = None,
         eager: bool = False,
     ) -> Session:
         """A new session of a user of yours. `workbench` is another name for `sandbox`.
 
+        `runtime` is its language: "python" unless given, "node", "r", or what else the server has.
+
         Raises:
             Conflict: there is a session of this id.
             InvalidRequest: an option that there is not, or a value that it cannot have.
+            KernelUnavailable: it is `eager`, and its language is not on the machine; the message has what to install.
         """
-        request = _requests.create_session(user_id, sandbox=sandbox, workbench=workbench, id=id, eager=eager)
+        request = _requests.create_session(
+            user_id, sandbox=sandbox, workbench=workbench, id=id, runtime=runtime, eager=eager
+        )
         made = self._sender.send(request)
-        return Session(self._sender, made.id, made.user_id)
+        return Session(self._sender, made.id, made.user_id, runtime=made.runtime)
 
     def use(self, session_id: str) -> Session:
         """A session that exists.
@@ -116,7 +122,7 @@ class Workbench:
             NotFound: it does not, or not in the project of the key.
         """
         found = self._sender.send(_requests.get_session(session_id))
-        return Session(self._sender, found.id, found.user_id)
+        return Session(self._sender, found.id, found.user_id, runtime=found.runtime)
 
     def sessions(self, user_id: str | None = None) -> Iterator[Session]:
         """Those of a user, or all of the project, by name; asks for the next page when it is needed."""
@@ -124,7 +130,7 @@ class Workbench:
         while True:
             page = self._sender.send(_requests.list_sessions(user_id, cursor))
             for found in page.items:
-                yield Session(self._sender, found.id, found.user_id)
+                yield Session(self._sender, found.id, found.user_id, runtime=found.runtime)
             if (cursor := page.next_cursor) is None:
                 return
 

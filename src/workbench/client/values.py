@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, Literal, TypedDict
 
+from workbench.client.displays import Display
 from workbench.errors import from_wire
 from workbench.model.execution import Outcome
 from workbench.model.process import Limit
@@ -67,7 +68,7 @@ class Result:
     """as bash has it; for commands"""
     explanation: str
     """what happened and what to do next, unless it just ended"""
-    displays: tuple[rest.Display, ...]
+    displays: tuple[Display, ...]
     displays_left_out: int
     """rich outputs beyond those that are here"""
     limits: tuple[Limit, ...]
@@ -81,6 +82,8 @@ class Result:
     stderr_file_path: str | None
     results_file_path: str | None
     displays_file_path: str | None
+    displays_note: str
+    """how to read that file, or why there is none; and of formats in files of their own, which and where"""
 
     @classmethod
     def of(cls, cell: rest.Cell) -> Result:
@@ -103,7 +106,7 @@ class Result:
             error=end.error,
             exit_code=end.exit_code,
             explanation=end.explanation,
-            displays=tuple(end.displays),
+            displays=tuple(map(Display.of, end.displays)),
             displays_left_out=end.displays_left_out,
             limits=tuple(end.limits),
             corrections=tuple(end.corrections),
@@ -112,6 +115,7 @@ class Result:
             stderr_file_path=end.stderr.file_path,
             results_file_path=end.results.file_path,
             displays_file_path=end.displays_file_path,
+            displays_note=end.displays_note,
         )
 
     @property

@@ -14,6 +14,7 @@ from workbench.contracts.clock import Clock
 from workbench.contracts.host import SandboxHost, gone_reason
 from workbench.contracts.storage import SessionStore
 from workbench.core import requests
+from workbench.core.languages import Languages
 from workbench.core.places import Places, with_sandbox
 from workbench.core.sessions import Sessions, checked_branch
 from workbench.core.work import kernel_of
@@ -30,19 +31,27 @@ class Branches:
     """Sessions whose memory comes from a snapshot, or from another session."""
 
     def __init__(
-        self, host: SandboxHost, store: SessionStore, clock: Clock, places: Places, sessions: Sessions
+        self,
+        host: SandboxHost,
+        store: SessionStore,
+        clock: Clock,
+        places: Places,
+        sessions: Sessions,
+        languages: Languages,
     ) -> None:
         self._host = host
         self._store = store
         self._clock = clock
         self._places = places
         self._sessions = sessions
+        self._languages = languages
 
     async def undo(self, request: requests.UndoCells) -> requests.Undone:
         """The epoch is kept before it is told, as for a restart."""
         if not 1 <= request.cells <= _MOST_CELLS:
             raise InvalidRequest(f"1 to {_MOST_CELLS} cells can be undone, not {request.cells}")
         session = await self._places.enter(request.session)
+        self._languages.check_kept(session, "taken back")
         with _memory_needed(session):
             moved = await self._host.undo(kernel_of(session), request.cells)
         await self._places.settle(session, Receipt(epoch=moved.kernel.epoch))
@@ -53,6 +62,7 @@ class Branches:
         """One that fails leaves nothing behind."""
         name = checked_branch(request.branch)
         origin = await self._places.enter(request.session)
+        self._languages.check_kept(origin, "copied" if request.copy else "branched")
         return await (self._copy(origin, name) if request.copy else self._share(origin, name))
 
     async def _share(self, origin: Session, name: SessionId) -> requests.Branched:

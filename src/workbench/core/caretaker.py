@@ -16,6 +16,7 @@ from workbench.contracts.host import SandboxHost, SandboxState, gone_reason
 from workbench.contracts.mounts import MountFolders
 from workbench.contracts.storage import Records
 from workbench.core.ends import MOMENT_S, Ends
+from workbench.core.languages import Languages
 from workbench.core.places import SWITCHED_OFF, Places
 from workbench.core.sessions import Sessions
 from workbench.errors import (
@@ -126,6 +127,7 @@ class Caretaker:
         clock: Clock,
         policy: CarePolicy,
         free_memory_percent: Callable[[], float],
+        languages: Languages,
     ) -> None:
         self._host = host
         self._records = records
@@ -133,6 +135,7 @@ class Caretaker:
         self._clock = clock
         self._policy = policy
         self._free_memory_percent = free_memory_percent
+        self._languages = languages
         self._swept_at = ""
 
     async def look(self) -> Round:
@@ -416,7 +419,8 @@ class Caretaker:
                 tally.failed(f"sandbox of {family.mount}", problem)
 
     def _sessions(self, project: ProjectId) -> Sessions:
-        return Sessions(self._host, self._records, self._mounts, self._clock, self._places(project), project)
+        places = self._places(project)
+        return Sessions(self._host, self._records, self._mounts, self._clock, places, project, self._languages)
 
     def _places(self, project: ProjectId) -> Places:
         sessions, cells = self._records.sessions(project), self._records.cells(project)
@@ -424,7 +428,7 @@ class Caretaker:
 
     def _ends(self, project: ProjectId) -> Ends:
         sessions, cells = self._records.sessions(project), self._records.cells(project)
-        return Ends(self._host, sessions, cells, self._places(project), self._clock)
+        return Ends(self._host, sessions, cells, self._places(project), self._clock, self._languages)
 
 
 _NEVER = float("inf")

@@ -20,6 +20,7 @@ from dataclasses import replace
 from workbench.contracts.clock import Clock
 from workbench.contracts.host import SandboxHost, gone_reason, never_began, sandbox_gone, was_dropped
 from workbench.contracts.storage import CellStore, SessionStore
+from workbench.core.languages import Languages
 from workbench.core.places import Places
 from workbench.core.work import NOWHERE, WAIT_S, End, address_of, lost, wait
 from workbench.errors import (
@@ -45,13 +46,20 @@ class Ends:
     """Of the cells and commands of one project."""
 
     def __init__(
-        self, host: SandboxHost, sessions: SessionStore, cells: CellStore, places: Places, clock: Clock
+        self,
+        host: SandboxHost,
+        sessions: SessionStore,
+        cells: CellStore,
+        places: Places,
+        clock: Clock,
+        languages: Languages,
     ) -> None:
         self._host = host
         self._sessions = sessions
         self._cells = cells
         self._places = places
         self._clock = clock
+        self._languages = languages
 
     async def settled(self, session: Session, record: CellRecord, result: End, *, told: bool) -> CellRecord:
         """The record with its result; what the receipt says is kept before.
@@ -60,6 +68,7 @@ class Ends:
         """
         # Beside all that follows: nobody waits for it.
         self._places.save_soon(session)
+        result = self._languages.receipted(session, result)
         if session.sandbox == record.sandbox:
             # Else others have moved on, to an epoch of their own.
             try:

@@ -16,6 +16,7 @@ from workbench.contracts.clock import Clock
 from workbench.contracts.host import OutputPage, SandboxHost, answer_lost, gone_reason, never_began, was_dropped
 from workbench.contracts.storage import CellStore
 from workbench.core.ends import Ends
+from workbench.core.languages import is_python
 from workbench.core.places import ATTEMPTS, Places, never_stays
 from workbench.core.requests import Follower, GetCell, ReadOutput
 from workbench.core.work import (
@@ -68,6 +69,9 @@ class Executions:
     async def _answer(self, request: Run, *, to_end: bool) -> CellRecord:
         asked = asked_for(request)
         session = await self._places.enter(request.session)
+        if isinstance(asked, Cell) and not is_python(session):
+            # What is corrected is Python's: in another language it may be what was meant.
+            asked = replace(asked, corrected=False)
         record = await self._ran_or_kept(session, request, asked, to_end=to_end)
         if record.status is CellStatus.FAILED and request.idempotency_key and not record.idempotency_key:
             # It was never sent, as whoever had accepted it was ended before, and its key is free again.

@@ -10,9 +10,11 @@ from typing import Any
 
 from workbench.contracts.storage import CellPageRequest, CellStore, SessionStore
 from workbench.core import requests
+from workbench.core.languages import Languages
 from workbench.errors import InvalidRequest
 from workbench.model.execution import CellResult, CommandResult, Display, Receipt, Text
 from workbench.model.records import CellKind, CellRecord
+from workbench.model.runtime import Runtime
 from workbench.model.session import Session
 
 _MOST = 1000
@@ -28,9 +30,10 @@ Json = dict[str, Any]
 class History:
     """Of the sessions of one project."""
 
-    def __init__(self, sessions: SessionStore, cells: CellStore) -> None:
+    def __init__(self, sessions: SessionStore, cells: CellStore, languages: Languages) -> None:
         self._sessions = sessions
         self._cells = cells
+        self._languages = languages
 
     async def list(self, request: requests.ListCells) -> requests.CellPage:
         """One page, as it is written down: nobody is asked about what is pending."""
@@ -62,8 +65,7 @@ class History:
             "nbformat": 4,
             "nbformat_minor": 5,
             "metadata": {
-                "kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"},
-                "language_info": {"name": "python"},
+                **_of_language(self._languages.of(session)),
                 "workbench": {"session": session.spec.id, "created_at": session.created_at},
             },
         }
@@ -82,6 +84,14 @@ class History:
             if len(page) < _AT_ONCE:
                 return
             after = (page[-1].created_at, page[-1].id)
+
+
+def _of_language(runtime: Runtime) -> Json:
+    """By which Jupyter chooses a kernel, and colours."""
+    return {
+        "kernelspec": {"name": runtime.kernelspec, "display_name": runtime.title, "language": runtime.language},
+        "language_info": {"name": runtime.language, "file_extension": runtime.file_extension},
+    }
 
 
 def _unique(wanted: str, taken: set[str]) -> str:

@@ -34,6 +34,7 @@ from workbench.contracts.host import (
 )
 from workbench.contracts.mounts import MountFolders
 from workbench.contracts.storage import CellStore, SessionStore
+from workbench.core.languages import is_python
 from workbench.core.warming import warm_for_code
 from workbench.core.work import NOWHERE, End, kernel_of, wait
 from workbench.errors import (
@@ -127,7 +128,7 @@ class Places:
             SandboxUnavailable: with a `gone_reason` if it ended, or had ended before for another of the family.
         """
         await self._check_family(session)
-        await self._create(session, warm_for_code(session.spec.start_up, code))
+        await self._create(session, warm_for_code(session.spec.start_up, code) if is_python(session) else "")
         # Again: its host may have ended while we asked, and the next one makes what the last one had.
         await self._check_family(session)
         order = KernelOrder(
@@ -137,6 +138,7 @@ class Places:
             start_up=session.spec.start_up,
             lost_before=session.last_loss,
             snapshots=session.spec.snapshots,
+            runtime=session.spec.runtime,
         )
         try:
             await self._host.start_kernel(order)

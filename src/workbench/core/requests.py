@@ -20,6 +20,7 @@ from workbench.model.ids import (
 )
 from workbench.model.packages import Language
 from workbench.model.records import CellRecord, Progress
+from workbench.model.runtime import PYTHON
 from workbench.model.session import IdleLimits, SessionDescription
 from workbench.model.tier import STANDARD, Tier
 
@@ -36,6 +37,8 @@ class CreateSession:
 
     session: SessionId = field(default_factory=new_session_id)
     user: str = "local"
+    runtime: str = PYTHON
+    """its language, by any name that the runtime has"""
     tier: Tier = STANDARD
     env: dict[str, str] = field(default_factory=dict)
     start_up: str = ""
@@ -182,6 +185,42 @@ class CopiedSession:
     """those that did not, each with its reason"""
     files_note: str
     """what is to be known about the files; empty if all arrived"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateContext:
+    """A further kernel of a session, with an empty memory."""
+
+    session: SessionId
+    context: SessionId = field(default_factory=new_session_id)
+    """its name"""
+    runtime: str = ""
+    """its language; empty for the session's"""
+    working_folder: str = ""
+    """where its cells start; empty for the session's"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListContexts:
+    """Those of a session, in the order in which they were made."""
+
+    session: SessionId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestartContext:
+    """A new memory for one of a session's."""
+
+    session: SessionId
+    context: SessionId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveContext:
+    """End one of a session's, and drop its record."""
+
+    session: SessionId
+    context: SessionId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,10 +14,11 @@ from workbench.contracts.kernel import AttachPoint
 from workbench.contracts.mounts import MountFolders
 from workbench.contracts.storage import PageRequest, Records
 from workbench.core import requests
+from workbench.core.languages import Languages
 from workbench.core.places import ATTEMPTS, Places, never_stays, unless_gone, usable
 from workbench.core.warming import warm_for_packages
 from workbench.core.work import kernel_of
-from workbench.errors import HostUnavailable, InvalidRequest, NotFound, SandboxUnavailable, WorkbenchError
+from workbench.errors import Conflict, HostUnavailable, InvalidRequest, NotFound, SandboxUnavailable, WorkbenchError
 from workbench.model.execution import BackgroundProcess, Cell, Receipt, Variable
 from workbench.model.ids import (
     CellId,
@@ -32,6 +33,7 @@ from workbench.model.ids import (
 )
 from workbench.model.process import check_words
 from workbench.model.records import Progress
+from workbench.model.runtime import Runtime
 from workbench.model.session import IdleLimits, Session, SessionDescription, SessionSpec
 
 # What the host calls folders that go with their sandbox; a session's files stay.
@@ -52,6 +54,7 @@ class Sessions:
         clock: Clock,
         places: Places,
         project: ProjectId,
+        languages: Languages,
     ) -> None:
         self._host = host
         self._store = records.sessions(project)
@@ -61,11 +64,12 @@ class Sessions:
         self._clock = clock
         self._places = places
         self._project = project
+        self._languages = languages
 
     async def create(self, request: requests.CreateSession) -> SessionDescription:
         """Write it down; with `eager` also make what it runs in."""
         now = self._clock.now_iso()
-        spec = _checked_spec(request, self._project)
+        spec = replace(_checked_spec(request, self._project), runtime=self._languages.named(request.runtime).name)
         session = Session(
             spec=spec,
             created_at=now,
@@ -74,9 +78,9 @@ class Sessions:
             principal=spec.id,
             sandbox=new_sandbox_id(),
         )
-        await self._store.add(session)
+        await self._add(session)
         if not request.eager:
-            return SessionDescription(session=session, state="cold")
+            return self._languages.described(SessionDescription(session=session, state="cold"))
         try:
             warm = warm_for_packages(request.packages)
             session = await self._places.ready(session, code=f"import {warm}" if warm else "")
@@ -86,6 +90,27 @@ class Sessions:
                 await self.end(session)
             raise
         return await self.described(session)
+
+    async def _add(self, session: Session) -> None:
+        try:
+            await self._store.add(session)
+        except Conflict:
+            with contextlib.suppress(NotFound):
+                self._check_language(await self._store.get(session.spec.id), session.spec.runtime)
+            raise
+
+    def _check_language(self, there: Session, wanted: str) -> None:
+        if there.spec.runtime != wanted:
+            name, runtime = there.spec.id, self._languages.of(there)
+            raise Conflict(
+                f"session {name!r} is one of {runtime.title}, and a session keeps its language: choose another name "
+                f"for one of {self._languages.named(wanted).title}",
+                {"session": name, "runtime": runtime.name},
+            )
+
+    async def runtime_of(self, session: SessionId) -> Runtime:
+        """The language of one."""
+        return self._languages.of(await self._store.get(session))
 
     async def describe(self, request: requests.DescribeSession) -> SessionDescription:
         """As it is, without touching it."""
@@ -112,7 +137,7 @@ class Sessions:
 
     async def described(self, session: Session) -> SessionDescription:
         """The record, and what the host says of it."""
-        told = await self._told(session)
+        told = self._languages.described(await self._told(session))
         family = await self._store.family(session.mount)
         step = await self._cells.latest_step(session.spec.id)
         return replace(
@@ -155,8 +180,8 @@ class Sessions:
         await self.end(await self._store.get(request.session))
 
     async def end(self, session: Session) -> None:
-        """Stop it for everyone and end its kernel; the last of a family ends the sandbox and drops the files. The
-        record goes last.
+        """Stop it for everyone and end its kernel and its contexts; the last of a family ends the sandbox and drops
+        the files. The record goes last.
 
         Raises:
             NotFound: it is gone, or another one has its name.
@@ -164,7 +189,12 @@ class Sessions:
         while not session.ending:
             ending = replace(session, ending=True)
             session = ending if await self._store.replace(session, ending) else await self._again(session)
-        # From here on nobody branches from it: once it is alone it stays alone.
+        # From here on nobody branches from it: once it is alone it stays alone. Nor gets it any more contexts.
+        for one in await self._store.family(session.mount):
+            if one.context_of == session.spec.id:
+                # Somebody else may be at it.
+                with contextlib.suppress(NotFound):
+                    await self.end(one)
         if len(await self._store.family(session.mount)) > 1:
             await self._host.end_kernel(kernel_of(session))
         if await self._store.remove_unless_last(session):
@@ -312,6 +342,14 @@ def checked_branch(name: str) -> SessionId:
     return checked
 
 
+def checked_folder(folder: str) -> str:
+    """Where cells start."""
+    check_words({}, folder)
+    if not folder.startswith("/"):
+        raise InvalidRequest(f"the working folder must be an absolute path, not {folder!r}")
+    return folder
+
+
 def _kept_for_users(name: SessionId) -> InvalidRequest:
     return InvalidRequest(
         f"{name} is such a name as the session has that a user gets for calls without one: choose another one",
@@ -345,8 +383,7 @@ def _checked_spec(request: requests.CreateSession, project: ProjectId) -> Sessio
     if is_users_own(name) and name != users_own_session(project, request.user):
         raise _kept_for_users(name)
     check_words(request.env, request.working_folder)
-    if not request.working_folder.startswith("/"):
-        raise InvalidRequest(f"the working folder must be an absolute path, not {request.working_folder!r}")
+    checked_folder(request.working_folder)
     Cell(id=CellId("start-up"), code=request.start_up).checked(math.inf)
     return SessionSpec(
         id=name,

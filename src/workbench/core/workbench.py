@@ -14,6 +14,7 @@ from workbench.contracts.storage import Records
 from workbench.core import requests
 from workbench.core.branches import Branches
 from workbench.core.configurations import Configurations
+from workbench.core.contexts import Contexts
 from workbench.core.ends import Ends
 from workbench.core.errands import Errands
 from workbench.core.executions import Executions
@@ -21,6 +22,7 @@ from workbench.core.extraction import Extraction
 from workbench.core.files import Files
 from workbench.core.history import History
 from workbench.core.installs import Installs, InstallTold
+from workbench.core.languages import ONLY_PYTHON, Languages
 from workbench.core.links import LinkSigner
 from workbench.core.mount_requests import ExtractedText, ExtractText
 from workbench.core.mounts import Mounts
@@ -32,6 +34,7 @@ from workbench.model.corrections import DEFAULT_TEXT
 from workbench.model.execution import BackgroundProcess, CellResult, CommandResult, RuleCount, Variable
 from workbench.model.ids import DEFAULT_PROJECT, ProjectId, SessionId
 from workbench.model.records import CellRecord
+from workbench.model.runtime import Runtime, Runtimes
 from workbench.model.session import SessionDescription
 
 
@@ -55,15 +58,20 @@ class Workbench:
         installs: Installs,
         project: ProjectId = DEFAULT_PROJECT,
         corrections: str = DEFAULT_TEXT,
+        runtimes: Runtimes = ONLY_PYTHON,
     ) -> None:
         sessions, cells = records.sessions(project), records.cells(project)
+        self.languages = Languages(runtimes)
+        """those that sessions may have"""
         places = Places(host, sessions, cells, mounts, clock, corrections)
-        self._sessions = Sessions(host, records, mounts, clock, places, project)
-        self._branches = Branches(host, sessions, clock, places, self._sessions)
-        self._executions = Executions(host, cells, places, Ends(host, sessions, cells, places, clock), clock)
+        self._sessions = Sessions(host, records, mounts, clock, places, project, self.languages)
+        self._branches = Branches(host, sessions, clock, places, self._sessions, self.languages)
+        self._contexts = Contexts(sessions, clock, places, self._sessions, self.languages)
+        ends = Ends(host, sessions, cells, places, clock, self.languages)
+        self._executions = Executions(host, cells, places, ends, clock)
         self._rules = records.rules(project)
         self._stops = Stops(host, cells, places)
-        self._history = History(sessions, cells)
+        self._history = History(sessions, cells, self.languages)
         errands = Errands(host, places)
         self._files = Files(errands)
         self._packages = Packages(errands, places, installs)
@@ -78,7 +86,8 @@ class Workbench:
 
         Raises:
             Conflict: there is one of that name.
-            InvalidRequest: its name, variables, start-up code or working folder cannot be used.
+            KernelUnavailable: it is `eager`, and its language is not on this machine; nothing is left of it.
+            InvalidRequest: its name, language, variables, start-up code or working folder cannot be used.
         """
         return await self._sessions.create(request)
 
@@ -89,6 +98,10 @@ class Workbench:
     async def user_of(self, session: SessionId) -> str:
         """Whose it is, for the audit; empty if there is no such session."""
         return await self._sessions.user_of(session)
+
+    async def runtime_of(self, session: SessionId) -> Runtime:
+        """The language of one."""
+        return await self._sessions.runtime_of(session)
 
     async def list_sessions(self, request: requests.ListSessions) -> requests.SessionPage:
         """A page of one user's or everybody's, by name."""
@@ -136,7 +149,8 @@ class Workbench:
         """Back to the memory from before the last cells, with a new epoch; files stay, what waits never begins.
 
         Raises:
-            Conflict: it has no memory now, a cell runs, or so many are not kept; nothing changed.
+            Conflict: its language keeps no memory, it has none now, a cell runs, or so many are not kept; nothing
+                changed.
             InvalidRequest: not a number of cells.
         """
         return await self._branches.undo(request)
@@ -151,6 +165,29 @@ class Workbench:
             Conflict: it has no memory now or cannot be branched, with the reason; or the new name is taken.
         """
         return await self._branches.branch(request)
+
+    async def create_context(self, request: requests.CreateContext) -> SessionDescription:
+        """A further kernel of a session, empty, of any language: in the same sandbox, with the same files. By its name
+        it is used as a session is, and it ends with the session.
+
+        Raises:
+            Conflict: the name is taken.
+            InvalidRequest: its name, language or working folder cannot be used.
+            KernelUnavailable: its language is not on this machine; nothing is left of it.
+        """
+        return await self._contexts.create(request)
+
+    async def list_contexts(self, request: requests.ListContexts) -> tuple[SessionDescription, ...]:
+        """Those of a session, oldest first."""
+        return await self._contexts.list(request)
+
+    async def restart_context(self, request: requests.RestartContext) -> SessionDescription:
+        """A new, empty memory for one of them."""
+        return await self._contexts.restart(request)
+
+    async def remove_context(self, request: requests.RemoveContext) -> None:
+        """End one of them; the session and its other contexts stay."""
+        await self._contexts.remove(request)
 
     async def restart_kernel(self, request: requests.RestartKernel) -> SessionDescription:
         """A new memory, with the start-up code run in it."""

@@ -48,6 +48,10 @@ class _Shown(msgspec.Struct):
     transient: dict[str, Any] = {}
 
 
+class _Clear(msgspec.Struct):
+    wait: bool = False
+
+
 class _Error(msgspec.Struct):
     ename: str = ""
     evalue: str = ""
@@ -122,6 +126,7 @@ class _Variables(msgspec.Struct):
 
 _stream = msgspec.json.Decoder(_Stream)
 _shown = msgspec.json.Decoder(_Shown)
+_clear = msgspec.json.Decoder(_Clear)
 _error = msgspec.json.Decoder(_Error)
 _input = msgspec.json.Decoder(_Input)
 _status = msgspec.json.Decoder(_Status)
@@ -152,7 +157,7 @@ def _piece(kind: str, content: bytes) -> Piece | None:
         case "display_data" | "execute_result" | "update_display_data":
             return _shown_piece(kind, _shown.decode(content))
         case "clear_output":
-            return Piece(kind=PieceKind.CLEAR)
+            return Piece(kind=PieceKind.CLEAR, wait=_clear.decode(content).wait)
         case "error":
             return Piece(kind=PieceKind.ERROR, error=_raised(_error.decode(content)))
     return None

@@ -58,6 +58,8 @@ class Answer:
     text: dict[str, Any] | None = None
     """what is written out for the model, if not all of `structured`"""
     pictures: tuple[Picture, ...] = ()
+    drawings: tuple[str, ...] = ()
+    """SVG; the first that is left out"""
     links: tuple[Link, ...] = ()
     meta: dict[str, Any] = field(default_factory=dict)
 
@@ -66,16 +68,19 @@ class Answer:
         shown = [one for one in self.pictures if not one.problem]
         answer = _without(self, [], [])
         made = _message(answer, shown)
+        if _size(made) > most_bytes and answer.drawings:
+            answer = replace(answer, drawings=())
+            made = _message(answer, shown)
         # Programs find pictures in the structure too, models only as images: what is there twice goes first.
         if _size(made) > most_bytes and shown:
-            answer = _without(self, shown, [])
+            answer = _without(answer, shown, [])
             made = _message(answer, shown)
         left_out: list[Picture] = []
         while (over := _size(made) - most_bytes) > 0 and shown:
             while over > 0 and shown:
                 left_out.append(shown.pop())
                 over -= len(left_out[-1].data)
-            answer = _without(self, [*shown, *left_out], left_out)
+            answer = _without(replace(self, drawings=()), [*shown, *left_out], left_out)
             made = _message(answer, shown)
         most_characters = _MOST_OF_A_TEXT
         while _size(made) > most_bytes and most_characters >= _LEAST_OF_A_TEXT:
@@ -107,12 +112,19 @@ def _cut(answer: Answer, most: int) -> Answer:
     )
 
 
+def _drawing(number: int, text: str) -> types.EmbeddedResource:
+    uri = f"workbench://displays/{number}.svg"
+    contents = types.TextResourceContents(uri=uri, mime_type="image/svg+xml", text=text)
+    return types.EmbeddedResource(type="resource", resource=contents)
+
+
 def _message(answer: Answer, pictures: list[Picture]) -> types.CallToolResult:
     step = {} if answer.next is None else {"next": answer.next.shown()}
     structured = {**answer.structured, **step}
     written = json.dumps({**(answer.text or answer.structured), **step}, ensure_ascii=False)
     content: list[types.ContentBlock] = [types.TextContent(type="text", text=written)]
     content += [types.ImageContent(type="image", data=one.data, mime_type=one.mime_type) for one in pictures]
+    content += [_drawing(number, text) for number, text in enumerate(answer.drawings, 1)]
     content += [
         types.ResourceLink(
             type="resource_link", uri=one.uri, name=one.name, mime_type=one.mime_type or None, size=one.size

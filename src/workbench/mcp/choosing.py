@@ -6,14 +6,18 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from workbench.core import requests
 from workbench.errors import Conflict, InvalidRequest, NotFound, WorkbenchError
+from workbench.mcp import guide
+from workbench.mcp.answers import Next
 from workbench.mcp.guide import INSTEAD, TAKEN
+from workbench.mcp.tool import Tool
 from workbench.mcp.visit import Visit
 from workbench.model.execution import CellResult, CommandResult, Outcome
 from workbench.model.ids import SessionId, session_id
+from workbench.model.runtime import PYTHON
 
 R = TypeVar("R")
 E = TypeVar("E", CellResult, CommandResult)
@@ -173,3 +177,14 @@ async def living(visit: Visit) -> list[str]:
         found = sorted((one.session for one in page.sessions), key=lambda one: one.used_at, reverse=True)
         return [str(one.spec.id) for one in found if not one.ending][:_MOST_NAMED]
     return []
+
+
+async def in_its_language(visit: Visit, tool: Tool[Any], session: str, step: Next | None) -> Next | None:
+    """The step, or one that does the same where the session has another language than the step."""
+    if step is None or not guide.is_python(step):
+        return step
+    with contextlib.suppress(WorkbenchError):
+        chosen = choose(visit, session)
+        if (await visit.bench.runtime_of(chosen.id)).name != PYTHON:
+            return guide.look_at_files(visit, tool, session)
+    return step

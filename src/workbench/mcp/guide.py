@@ -185,6 +185,16 @@ def look(visit: Visit, tool: Tool[Any], session: str) -> Next:
     return code(visit, tool, session, _LOOK)
 
 
+def is_python(step: Next) -> bool:
+    """Whether it is a cell of ours, which only a session of Python understands."""
+    return any(step.arguments.get(name) in (_LOOK, making_room.CLOSE_FILES) for name in ("code", "code_to_execute"))
+
+
+def look_at_files(visit: Visit, tool: Tool[Any], session: str) -> Next:
+    """What is there whatever the language."""
+    return shell(visit, tool, session, _WHERE_FILES_ARE)
+
+
 def code(visit: Visit, tool: Tool[Any], session: str, text: str) -> Next:
     """A cell, by whatever runs one."""
     match _runner(visit, tool):

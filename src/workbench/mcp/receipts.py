@@ -41,6 +41,8 @@ def in_words(
         if result.displays_left_out:
             where = result.displays_file_path or result.displays_note or "no file"
             said.append(f"{result.displays_left_out} more displays: {where}.")
+        if any(one.files for one in result.displays):
+            said.append(f"Large formats: {result.displays_note}.")
     said += [f"Limit met: {limit.value}." for limit in result.limits]
     said += _of_missing_files(result)
     if result.outcome is Outcome.OK and result.explanation:

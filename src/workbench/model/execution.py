@@ -123,6 +123,10 @@ class Display:
     display_id: str = ""
     is_result: bool = False
     """the last value of the cell, not something that it displayed"""
+    is_update: bool = False
+    """of something that an earlier cell displayed under this id"""
+    files: dict[str, str] = field(default_factory=dict)
+    """by mime type: where a format is inside the sandbox that is too large to be in `data`"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -282,7 +286,7 @@ class CellResult:
     """rich outputs beyond those that are here; all of them are in the spool, and in `displays_file_path`"""
     displays_file_path: str | None = None
     displays_note: str = ""
-    """how to read that file, or why there is none"""
+    """how to read that file, or why there is none; and of formats in files of their own, which and where"""
     limits: tuple[Limit, ...] = ()
     """caps of the tier that were met"""
     corrections: tuple[Correction, ...] = ()
@@ -355,6 +359,8 @@ class Piece:
     kind: PieceKind
     text: str = ""
     """for the streams"""
+    wait: bool = False
+    """for a clearing: only once something else comes"""
     display: Display | None = None
     error: CellError | None = None
 

@@ -8,6 +8,7 @@ from workbench.model.configuration import SessionConfig
 from workbench.model.execution import QueuedCell, SnapshotState
 from workbench.model.ids import DEFAULT_PROJECT, KernelId, MountId, ProjectId, SandboxId, SessionId
 from workbench.model.records import Progress
+from workbench.model.runtime import PYTHON
 from workbench.model.tier import STANDARD, Tier
 
 MAIN_KERNEL = KernelId("main")
@@ -35,6 +36,8 @@ class SessionSpec:
     project: ProjectId = DEFAULT_PROJECT
     """whose keys may touch it; to those of others it does not exist"""
     user: str = "local"
+    runtime: str = PYTHON
+    """the language of its kernel, by the name of its runtime; it stays"""
     tier: Tier = STANDARD
     env: dict[str, str] = field(default_factory=dict)
     """variables of everything that runs in it"""
@@ -53,8 +56,8 @@ class SessionSpec:
 class Session:
     """The record of one.
 
-    A session and its branches are a family: they share one mount and one sandbox, with a kernel for each. Mount, tier
-    and sandbox are the same in all their records, and go with the last of them.
+    A session, its branches and the contexts of each are a family: they share one mount and one sandbox, with a kernel
+    for each. Mount, tier and sandbox are the same in all their records, and go with the last of them.
     """
 
     spec: SessionSpec
@@ -67,8 +70,10 @@ class Session:
     """the root of its family, be it deleted or not: on whose behalf everything in it acts"""
     parent: SessionId | None = None
     """what it was branched or copied from, be it deleted or not"""
+    context_of: SessionId | None = None
+    """the session that it is a further kernel of, and goes with"""
     kernel: KernelId = MAIN_KERNEL
-    """its Python kernel, within the sandbox"""
+    """its own, within the sandbox"""
     sandbox: SandboxId
     """the one it has now, or whose name is chosen for the next call that needs one"""
     begun: bool = False

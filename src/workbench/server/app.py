@@ -35,12 +35,25 @@ from workbench.server.mcp import McpDoor
 from workbench.server.openapi import document
 from workbench.server.questions import NotJson, refused_parameters
 from workbench.server.refusals import API, api_refusal, told
-from workbench.server.rest import audit, cells, connections, corrections, files, keys, sessions, state, toolkits, users
+from workbench.server.rest import (
+    audit,
+    cells,
+    connections,
+    contexts,
+    corrections,
+    files,
+    keys,
+    sessions,
+    state,
+    toolkits,
+    users,
+)
 from workbench.server.service import ServerOptions, Service
 
 # In the order in which they are tried: what is asked for most is found first.
-_ROUTERS = (cells.router, cells.commands, sessions.router, state.router, files.router, keys.router, users.router,
-            connections.router, toolkits.router, corrections.router, audit.router, health.router)  # fmt: skip
+_ROUTERS = (cells.router, cells.commands, sessions.router, state.router, files.router, contexts.router, keys.router,
+            users.router, connections.router, toolkits.router, corrections.router, audit.router,
+            health.router)  # fmt: skip
 # Of the sessions API; each of them twice, as it has two addresses.
 _APIS: tuple[Api, ...] = (
     composio_sessions.api,

@@ -133,7 +133,7 @@ async def in_session(request: Request, session_id: SessionPath) -> SessionVisit:
 async def owning_session(request: Request, session_id: SessionPath) -> SessionVisit:
     """For what changes a session's cost, ends it, or reaches beyond it."""
     visit = _session_visit(request, session_id)
-    _require_key(visit.caller, "change its size, branch it, make tokens or delete it")
+    _require_key(visit.caller, "change its size, branch it, make or remove contexts, make tokens or delete it")
     return visit
 
 

@@ -25,6 +25,7 @@ _TAGS = (
     ("cells", "Code for the session's kernel."),
     ("commands", "Command lines for bash, beside what the kernel does."),
     ("state", "The kernel's memory: looked at, undone, branched, begun anew; and what was run."),
+    ("contexts", "Further kernels of a session, around the same files."),
     ("files", "Files of a session from outside: what code inside sees at /mnt/files."),
     ("composio", "The sessions API as SDKs for Composio's service ask it; also under /api/v3."),
     ("toolkits", "Tools of other services: those that were added beside what comes along."),
@@ -73,6 +74,13 @@ def document(app: FastAPI, options: ServerOptions) -> dict[str, Any]:
     # What is refused is known here, and only here.
     for name in ("RunCell", "RunCommand"):
         made["components"]["schemas"][name]["properties"]["limit_s"]["maximum"] = options.cell_limit_max_s
+    if options.runtimes:
+        # Other names that a runtime has are taken as well, in whatever letters: a document has no words for that.
+        schemas = made["components"]["schemas"]
+        schemas["CreateSession"]["properties"]["runtime"]["enum"] = list(options.runtimes)
+        for one in schemas["CreateContext"]["properties"]["runtime"]["anyOf"]:
+            if one["type"] == "string":
+                one["enum"] = list(options.runtimes)
     return made
 
 
@@ -128,6 +136,7 @@ def _add_links(made: dict[str, Any]) -> None:
         if (inside and "{cell_id}" not in path) or path == "/v1/sessions/{session_id}":
             _link(made, ("create_session", "201"), told, {"session_id": "$response.body#/id"})
             _link(made, ("branch", "201"), told, {"session_id": "$response.body#/session/id"})
+            _link(made, ("create_context", "201"), told, {"session_id": "$response.body#/id"})
         elif inside:
             kind = "run_cell" if "/cells/" in path else "run_command"
             names = {"session_id": "$request.path.session_id", "cell_id": "$response.body#/id"}

@@ -24,6 +24,7 @@ from fastapi import FastAPI
 
 from workbench.errors import InvalidSetting
 from workbench.mcp.families import chosen_families
+from workbench.model.ids import DEFAULT_PROJECT
 from workbench.server.addresses import is_loopback
 from workbench.server.app import make_app
 from workbench.server.connection import Connection, raise_file_limit
@@ -63,7 +64,7 @@ async def serve(open_service: OpenService, settings: Settings, *, started: Start
         port: int = listening.getsockname()[1]
         url = settings.public_url or local_url(settings.listen_host, port, secure=context is not None)
         async with open_service() as service:
-            app = make_app(service, _options(settings, url, log))
+            app = make_app(service, _options(settings, url, log, service.workbench(DEFAULT_PROJECT).languages.names))
             server = _Server(_config(settings, app, context), app.state.door, lambda: started(url))
             log.event("info", "server.start", port=port)
             await server.serve(sockets=[listening])
@@ -154,13 +155,14 @@ def _bound(settings: Settings) -> socket.socket:
     return bound
 
 
-def _options(settings: Settings, url: str, log: Log) -> ServerOptions:
+def _options(settings: Settings, url: str, log: Log, runtimes: tuple[str, ...] = ()) -> ServerOptions:
     return ServerOptions(
         url=url,
         public_url=settings.public_url,
         links_url=settings.links_url,
         max_body_bytes=settings.max_body_mib * 1024 * 1024,
         cell_limit_max_s=settings.cell_limit_max_s,
+        runtimes=runtimes,
         # Behind a proxy everybody comes from this machine.
         metrics_open=is_loopback(settings.listen_host) and not settings.public_url and not settings.trusted_proxies,
         families=chosen_families(settings.mcp_tools),

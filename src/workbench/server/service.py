@@ -78,6 +78,8 @@ class ServerOptions:
     max_body_bytes: int = 8 * 1024 * 1024
     cell_limit_max_s: int = 3600
     """the longest time limit that the host grants, for the document that describes us"""
+    runtimes: tuple[str, ...] = ()
+    """the languages that there are, for the same"""
     metrics_open: bool = False
     """to whoever is on this machine: it listens at no other address"""
     families: Families = DEFAULT_FAMILIES

@@ -26,6 +26,7 @@ def create_session(sent: rest.CreateSession) -> requests.CreateSession:
     return requests.CreateSession(
         session=SessionId(sent.id) if sent.id is not None else new_session_id(),
         user=sent.user_id,
+        runtime=sent.runtime,
         tier=tier_named(sandbox.sandbox_size),
         env=sandbox.env,
         start_up=sandbox.start_up,
@@ -88,6 +89,7 @@ def shown_session(told: session.SessionDescription) -> rest.Session:
         id=spec.id,
         user_id=spec.user,
         project=spec.project,
+        runtime=spec.runtime,
         sandbox=rest.SandboxShown(
             sandbox_size=spec.tier.name,  # type: ignore[arg-type]  # one of the four; pydantic looks
             env_names=sorted(spec.env),
@@ -111,6 +113,7 @@ def shown_session(told: session.SessionDescription) -> rest.Session:
         snapshots=rest.SnapshotState.model_validate(told.snapshots),
         shared_with=list(told.shared_with),
         parent=record.parent,
+        context_of=record.context_of,
         progress=rest.Progress.model_validate(told.progress),
         created_at=record.created_at,
         used_at=record.used_at,

@@ -213,6 +213,10 @@ MIGRATIONS: tuple[str, ...] = (
         PRIMARY KEY (project, rule)
     ) WITHOUT ROWID;
     """,
+    """
+    ALTER TABLE sessions ADD COLUMN runtime TEXT NOT NULL DEFAULT 'python';
+    ALTER TABLE sessions ADD COLUMN context_of TEXT NOT NULL DEFAULT '';
+    """,
 )
 _POSTGRES_WORDS = {
     " WITHOUT ROWID": "",

@@ -17,8 +17,8 @@ from workbench.model.tier import Tier, tier_named
 from workbench.storage.database import Connection, Database, Refused, Row, Value
 from workbench.storage.wording import exists_already, files_in_use, no_such_session
 
-_FIXED = ("id", "project", '"user"', "env", "start_up", "working_folder", "mount", "principal", "parent", "kernel",
-          "used_at")  # fmt: skip
+_FIXED = ("id", "project", '"user"', "runtime", "env", "start_up", "working_folder", "mount", "principal", "parent",
+          "context_of", "kernel", "used_at")  # fmt: skip
 # What a `replace` compares.
 _STATE = ("created_at", "tier", "snapshots", "freeze_after_s", "end_after_s", "sandbox", "begun", "epoch", "last_loss",
           "unfinished", "ending", "config_version", "configured_at")  # fmt: skip
@@ -228,8 +228,9 @@ def _values(session: Session) -> tuple[Value, ...]:
 
 def _fixed(session: Session) -> tuple[Value, ...]:
     spec = session.spec
-    return (spec.id, spec.project, spec.user, json.dumps(spec.env), spec.start_up, spec.working_folder, session.mount,
-            session.principal, session.parent or "", session.kernel, session.used_at)  # fmt: skip
+    return (spec.id, spec.project, spec.user, spec.runtime, json.dumps(spec.env), spec.start_up, spec.working_folder,
+            session.mount, session.principal, session.parent or "", session.context_of or "",
+            session.kernel, session.used_at)  # fmt: skip
 
 
 def _state(session: Session) -> tuple[Value, ...]:
@@ -269,6 +270,7 @@ def session_of(row: Row) -> Session:
             id=SessionId(kept["id"]),
             project=ProjectId(kept["project"]),
             user=kept['"user"'],
+            runtime=kept["runtime"],
             tier=tier_named(kept["tier"]),
             env=json.loads(kept["env"]),
             start_up=kept["start_up"],
@@ -284,6 +286,7 @@ def session_of(row: Row) -> Session:
         mount=MountId(kept["mount"]),
         principal=SessionId(kept["principal"]),
         parent=SessionId(kept["parent"]) if kept["parent"] else None,
+        context_of=SessionId(kept["context_of"]) if kept["context_of"] else None,
         kernel=KernelId(kept["kernel"]),
         sandbox=SandboxId(kept["sandbox"]),
         begun=bool(kept["begun"]),

@@ -60,6 +60,7 @@ def a_session(name: str = "one", user: str = "local", project: ProjectId = DEFAU
         id=SessionId(name),
         project=project,
         user=user,
+        runtime="node",
         tier=MEDIUM,
         env={"NAME": "värde\n=", "EMPTY": ""},
         start_up="import os\n",
@@ -75,6 +76,7 @@ def a_session(name: str = "one", user: str = "local", project: ProjectId = DEFAU
         mount=MountId(name),
         principal=spec.id,
         parent=SessionId("before"),
+        context_of=SessionId("beside"),
         sandbox=new_sandbox_id(),
         last_loss="it's gone",
     )

@@ -12,6 +12,7 @@ from workbench.model.execution import DEFAULT_LIMIT_S, MAX_CODE_BYTES, Correctio
 from workbench.model.packages import PackagePolicy
 from workbench.model.process import Limit
 from workbench.model.records import CellKind, CellStatus
+from workbench.model.runtime import PYTHON
 
 Size = Literal["standard", "medium", "large", "xlarge"]
 Mode = Literal["await", "stream", "detach"]
@@ -24,6 +25,7 @@ UserName = Annotated[str, Field(min_length=1, max_length=200, pattern=_LINE, exa
 Line = Annotated[str, Field(max_length=200, pattern=_LINE)]
 Words = Annotated[str, Field(pattern=_TEXT)]
 Folder = Annotated[str, Field(max_length=4096, pattern=r"^/[^\x00]*$")]
+RuntimeName = Annotated[str, Field(min_length=1, max_length=40)]
 _VARIABLE = r"^[^\x00=]+$"
 VariableName = Annotated[str, Field(min_length=1, pattern=_VARIABLE)]
 
@@ -150,6 +152,9 @@ class CreateSession(Sent):
         validation_alias=AliasChoices("sandbox", "workbench"),
         description="What its sandbox is like. `workbench` is taken for the same.",
     )
+    runtime: RuntimeName = Field(
+        default=PYTHON, description="Its language, which it keeps. Other names of it, such as `javascript`, will do."
+    )
     eager: bool = Field(default=False, description="Make the sandbox and run the start-up code before the answer.")
 
 
@@ -215,6 +220,16 @@ class Branch(Sent):
         default=False,
         alias="copy",
         description="In a sandbox of its own with copies of files and variables; else in the same sandbox.",
+    )
+
+
+class CreateContext(Sent):
+    """A further kernel of a session."""
+
+    id: SessionName | None = Field(default=None, description="Its name; chosen by the server unless given.")
+    runtime: RuntimeName | None = Field(default=None, description="Its language; the session's unless given.")
+    working_folder: Folder | None = Field(
+        default=None, description="Where its cells start; the session's unless given."
     )
 
 
@@ -294,6 +309,7 @@ class Session(Answered):
     id: str
     user_id: str
     project: str
+    runtime: str = Field(default=PYTHON, description="Its language, by the name of its runtime.")
     sandbox: SandboxShown
     state: str = Field(
         description=(
@@ -309,8 +325,9 @@ class Session(Answered):
     start_up_error: str = ""
     warning: str = Field(default="", description="What is weak about its isolation.")
     snapshots: SnapshotState = SnapshotState()
-    shared_with: list[str] = Field(default=[], description="Branches in the same sandbox.")
+    shared_with: list[str] = Field(default=[], description="Branches and contexts in the same sandbox.")
     parent: str | None = None
+    context_of: str | None = Field(default=None, description="The session that it is a further kernel of.")
     progress: Progress = Progress()
     created_at: str
     used_at: str
@@ -321,6 +338,12 @@ class SessionPage(Answered):
 
     items: list[Session]
     next_cursor: str | None = Field(default=None, description="Where the next page begins; null if there is none.")
+
+
+class Contexts(Answered):
+    """The further kernels of a session, each a session by its name."""
+
+    items: list[Session]
 
 
 class Text(Answered):
@@ -340,6 +363,10 @@ class Display(Answered):
     metadata: str = "{}"
     display_id: str = ""
     is_result: bool = False
+    is_update: bool = Field(default=False, description="Of something that an earlier cell displayed under this id.")
+    files: dict[str, str] = Field(
+        default={}, description="By mime type: where a format is that is too large to be in `data`."
+    )
 
 
 class CellError(Answered):
@@ -463,6 +490,7 @@ class Piece(Answered):
 
     kind: PieceKind
     text: str = ""
+    wait: bool = Field(default=False, description="Of `clear`: only once something else comes.")
     display: Display | None = None
     error: CellError | None = None
 

@@ -45,7 +45,7 @@ class ToolDict(dict[str, Any]):
 
 
 class ToolAnswer(ToolDict):
-    """The outermost dict of an answer: around it, or right inside, may be wrappers."""
+    """The outermost dict of an answer, or what is in its wrapper: around it, or right inside, may be wrappers."""
 
     __slots__ = ()
     _workbench_outermost: ClassVar[bool] = True
@@ -142,6 +142,8 @@ class Dresser:
         kind = type(value)
         if kind is dict:
             if self._dicts:
+                if table is ToolAnswer:
+                    return table((key, self._dressed(one, _inner(key))) for key, one in value.items())
                 return table((key, self._dressed(one, ToolDict)) for key, one in value.items())
         elif kind is list:
             for number, one in enumerate(value):
@@ -151,6 +153,11 @@ class Dresser:
         elif kind is str and self._texts and value[:1] in _JSON_BEGINS and reading.may_be_json(value):
             return ToolStr(value)
         return value
+
+
+def _inner(key: Any) -> type[ToolDict]:
+    """What is in a wrapper of an answer is an answer, too."""
+    return ToolAnswer if isinstance(key, str) and key in reading.WRAPPERS else ToolDict
 
 
 _PLAIN = "_workbench_plain"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from workbench_guest.corrections.scanning import scan
 from workbench_guest.corrections.stepping import Declined, Note, Stepped
 
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*([^`]*?)[ \t\r]*")
+_FENCE = re.compile(r" *(`{3,}|~{3,})[ \t]*([^`]*?)[ \t\r]*")
 _PYTHON = frozenset({"python", "py", "python3", "py3", "ipython", "ipython3"})
 # Words of prose parse as these, and so do items of lists: `- load`, `Output: 5`.
 _PROSE = (ast.Name, ast.Constant, ast.Attribute, ast.Tuple, ast.Starred, ast.UnaryOp, ast.BinOp, ast.BoolOp)
@@ -19,6 +19,8 @@ _SIGNS = (ast.expr_context, ast.operator, ast.unaryop, ast.boolop)
 @dataclass(slots=True)
 class _Block:
     tag: str
+    indent: str = ""
+    """of the line that opens it"""
     lines: list[int] = field(default_factory=list)
     closed: bool = False
 
@@ -48,11 +50,22 @@ def without_fences(text: str) -> Stepped | None:
         raise Declined
     if _has_code([lines[number] for number in outer]):
         raise Declined
+    lines = _dedented(lines, kept)
     for block in kept:
         # Each by itself, if there are several, or one of them is the rest of something else.
         if (len(kept) > 1 or not block.tag) and not _parses("\n".join(lines[number] for number in block.lines)):
             raise Declined
     return _kept(lines, [number for block in kept for number in block.lines], len(kept))
+
+
+def _dedented(lines: list[str], blocks: list[_Block]) -> list[str]:
+    """A block that is indented with its fence, as in a list, is so in none of its lines."""
+    out = list(lines)
+    for block in blocks:
+        if all(lines[number].startswith(block.indent) or not lines[number].strip() for number in block.lines):
+            for number in block.lines:
+                out[number] = lines[number].removeprefix(block.indent)
+    return out
 
 
 def _first(block: _Block) -> int:
@@ -83,7 +96,8 @@ def _blocks(lines: list[str]) -> tuple[list[_Block], list[int]]:
                 outer.append(number)
                 continue
             mark = fence[1]
-            now = _Block(fence[2].split()[0].strip("{}.").lower() if fence[2].split() else "", [])
+            tag = fence[2].split()[0].strip("{}.").lower() if fence[2].split() else ""
+            now = _Block(tag, line[: len(line) - len(line.lstrip(" "))])
             if not any(rest.strip() for rest in lines[number + 1 :]):
                 now.lines = [number + 1]
             blocks.append(now)

@@ -24,6 +24,7 @@ _MOST_NAMED = 8
 _MOST_KEYS = 60
 _MOST_FILES = 1000
 _FROM = re.compile(r"cannot import name '([^']+)' from '([^']+)'")
+_OF_SEVERAL = ("] not in index", "] are in the [columns]")
 _NOTHING = object()
 
 
@@ -104,7 +105,19 @@ def _of_key(problem: BaseException, raised: _Raised, _names: dict[str, Any]) -> 
         _tell("missing-key", f"{what} has no key {key!r}", key, keys, raised.line)
     elif type(table).__name__ == "DataFrame" and type(table).__module__.partition(".")[0] == "pandas":
         columns = [one for one in islice(table.columns, _MOST_KEYS + 1) if isinstance(one, str)]
-        _tell("missing-column", f"{what} has no column {key!r}", key, columns, raised.line)
+        for one in _columns_asked(raised, node.slice, key):
+            if one not in columns:
+                _tell("missing-column", f"{what} has no column {one!r}", one, columns, raised.line)
+
+
+def _columns_asked(raised: _Raised, part: ast.expr, key: str) -> list[str]:
+    """Of several, pandas tells in a sentence which there are not."""
+    if isinstance(part, ast.List):
+        asked = [one.value for one in part.elts if isinstance(one, ast.Constant)]
+    else:
+        value = raised.value(part)
+        asked = value if type(value) is list else [] if key.endswith(_OF_SEVERAL) else [key]
+    return [one for one in asked if isinstance(one, str)][:_MOST_NAMED]
 
 
 def _tell(rule: str, said: str, key: str, names: list[str], line: int) -> None:

@@ -63,9 +63,15 @@ _OPERATIONS = {
 }
 
 
-def is_guarded(frame: types.FrameType | None, namespace: dict[str, Any], error: str, *broader: str) -> bool:
+def is_guarded(
+    frame: types.FrameType | None,
+    namespace: dict[str, Any],
+    error: str,
+    *broader: str,
+    broad: frozenset[str] = _BROAD,
+) -> bool:
     """Whether the agent's code itself catches such an error, here or in what called it."""
-    names = {error, *broader} | _BROAD
+    names = {error, *broader} | broad
     while frame is not None:
         if frame.f_globals is namespace:
             source = _source(frame.f_code.co_filename)

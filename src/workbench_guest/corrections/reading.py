@@ -12,8 +12,9 @@ from typing import Any
 from workbench_guest.corrections import places
 from workbench_guest.corrections.desk import desk
 
-_WRAPPERS = ("data", "response_data", "result", "results", "response", "output", "body", "payload")
-_ASKED_FOR = ("data", "response_data")
+WRAPPERS = ("data", "response_data", "result", "results", "response", "output", "body", "payload")
+_DATA = "data"
+_ASKED_FOR = (_DATA, "response_data")
 _DEEPEST = 2
 _ERRORS = frozenset(
     [
@@ -46,7 +47,7 @@ def spelled(key: str) -> str:
 
 
 # By these an answer says that it has a wrapper, or that it is an error.
-_TELLING = frozenset(map(spelled, (*_WRAPPERS, *_ERRORS)))
+_TELLING = frozenset(map(spelled, (*WRAPPERS, *_ERRORS)))
 
 
 def _is_outermost(table: dict[str, Any]) -> bool:
@@ -124,7 +125,7 @@ def _by_wrappers(table: dict[str, Any], key: str, frame: types.FrameType) -> tup
 def _below(table: dict[str, Any], key: str, path: tuple[str, ...]) -> list[tuple[tuple[str, ...], Any]]:
     """Where the key is, under wrappers."""
     found = []
-    for name in _WRAPPERS:
+    for name in WRAPPERS:
         inner = dict.get(table, name)
         if isinstance(inner, dict):
             if key in inner:
@@ -270,6 +271,9 @@ def in_pair(pair: tuple[Any, Any], key: str, frame: types.FrameType) -> Any:
             desk.declined("tuple-not-unpacked")
             raise RuntimeError(f"the call failed, so there is no {key!r} of it: {error}")
         near = _field(told, key) if isinstance(told, dict) else []
+        if key == _DATA and told and not near and not (isinstance(told, dict) and not _has_no_wrapper(told)):
+            desk.acted("tuple-not-unpacked", f"[{key!r}] of (data, error)", "data of (data, error)", _line(frame))
+            return told
         if len(near) == 1:
             what = f"data[{near[0]!r}] of (data, error)"
             desk.acted("tuple-not-unpacked", f"[{key!r}] of (data, error)", what, _line(frame))

@@ -19,7 +19,15 @@ _NUMPY = {
     **{name: f"builtins.{name}" for name in ("float", "int", "bool", "object", "complex", "str")},
     **dict.fromkeys(("NaN", "NAN"), "numpy.nan"),
     **dict.fromkeys(("Inf", "Infinity", "PINF", "infty"), "numpy.inf"),
+    "NINF": "-numpy.inf",
     "float_": "numpy.float64",
+    "bool8": "numpy.bool_",
+    "int0": "numpy.intp",
+    "uint0": "numpy.uintp",
+    "str0": "numpy.str_",
+    "bytes0": "numpy.bytes_",
+    "object0": "numpy.object_",
+    "unicode": "builtins.str",
     "complex_": "numpy.complex128",
     "cfloat": "numpy.complex128",
     "singlecomplex": "numpy.complex64",
@@ -47,7 +55,10 @@ def is_agents_attribute(frame: types.FrameType, name: str) -> bool:
     if not desk.serves(_SWITCH, frame):
         return False
     place = places.place_of(frame.f_code, frame.f_lasti)
-    return place is not None and isinstance(place.node, ast.Attribute) and place.node.attr == name
+    if place is None or not isinstance(place.node, ast.Attribute) or place.node.attr != name:
+        return False
+    # Who names the error has an answer of its own to it.
+    return not places.is_guarded(frame, desk.namespace, "AttributeError", broad=frozenset())
 
 
 def patch_module(module: types.ModuleType) -> None:
@@ -71,9 +82,12 @@ def patch_module(module: types.ModuleType) -> None:
 
 
 def _equivalent(path: str) -> list[Any]:
-    module, _, name = path.rpartition(".")
+    module, _, name = path.removeprefix("-").rpartition(".")
     found = builtins if module == "builtins" else sys.modules.get(module)
-    return [getattr(found, name)] if hasattr(found, name) else []
+    if not hasattr(found, name):
+        return []
+    value = getattr(found, name)
+    return [-value if path.startswith("-") else value]
 
 
 class _Removed:
@@ -102,7 +116,7 @@ class _Removed:
 
 
 def patch_pandas(pandas: Any) -> None:
-    """`append` and `iteritems`, which went with pandas 2."""
+    """`append` and `iteritems`, which went with pandas 2, and what has another name in pandas 3."""
 
     def append_rows(
         table: Any, other: Any, ignore_index: bool = False, verify_integrity: bool = False, sort: bool = False
@@ -127,5 +141,15 @@ def patch_pandas(pandas: Any) -> None:
     for kind, append in ((pandas.DataFrame, append_rows), (pandas.Series, append_values)):
         if "append" not in dir(kind):
             kind.append = _Removed("append", "pandas.concat", append)
-        if "iteritems" not in dir(kind):
-            kind.iteritems = _Removed("iteritems", "items", lambda table: table.items())
+        _rename(kind, "iteritems", "items")
+        _rename(kind, "pad", "ffill")
+        _rename(kind, "backfill", "bfill")
+    _rename(pandas.DataFrame, "applymap", "map")
+
+
+def _rename(kind: Any, removed: str, used: str) -> None:
+    """A method that takes what the other took, and does the same."""
+    if removed not in dir(kind) and hasattr(kind, used):
+        # Asked for where it is called, as a class of its own may have its own.
+        call = _Removed(removed, used, lambda table, *args, **kwargs: getattr(table, used)(*args, **kwargs))
+        setattr(kind, removed, call)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from workbench_guest.corrections.characters import QUOTES, with_pythons_characters
 from workbench_guest.corrections.fences import without_fences
-from workbench_guest.corrections.scanning import CODE, outside, scan
+from workbench_guest.corrections.scanning import CODE, STRING, outside, scan
 from workbench_guest.corrections.stepping import Declined, Note, Step, Stepped
 
 # A cell that is longer is a file, and was not typed into a message.
@@ -134,12 +134,13 @@ def _without_entities(text: str) -> Stepped | None:
     if not found:
         return None
     decoded = _ENTITY.sub(lambda one: _ENTITIES[one[0]], text)
-    kinds = scan(text).kinds
+    # The sign in an entity begins no comment.
+    kinds = scan(text.replace("&#", "&_")).kinds
     # Nor may one stand in a string that begins and ends with other quotes than Python's.
     inner = scan(decoded).kinds
     if any(outside(decoded, inner, mark) for mark in QUOTES):
         raise Declined
-    outer = _ENTITY.sub(lambda one: _ENTITIES[one[0]] if kinds[one.start()] == CODE else one[0], text)
+    outer = _ENTITY.sub(lambda one: one[0] if kinds[one.start()] == STRING else _ENTITIES[one[0]], text)
     # In a string they may be meant, or may be as little meant as those around.
     if outer != decoded or _has_inner_entity(text, decoded):
         raise Declined
@@ -153,7 +154,7 @@ def _has_inner_entity(text: str, decoded: str) -> bool:
     for one in _ENTITY.finditer(text):
         place = one.start() - shift
         shift += len(one[0]) - 1
-        if kinds[place] != CODE and _ENTITIES[one[0]] not in "\"'":
+        if kinds[place] == STRING and _ENTITIES[one[0]] not in "\"'":
             return True
     return False
 

@@ -38,6 +38,7 @@ from workbench_guest.kernel.copying import Copier, Kernel
 from workbench_guest.kernel.flight_recorder import TOTAL_BYTES, FlightRecorder
 from workbench_guest.kernel.kernel import NoSubshells, WorkbenchKernel
 from workbench_guest.kernel.streams import HIGH_WATER_MARK, Printed, Publisher
+from workbench_guest.rich import display as rich
 
 # The host subscribes as soon as it has connected, which it does while we start.
 _SUBSCRIBED_TIMEOUT_MS = 20_000
@@ -96,6 +97,7 @@ def build() -> WorkbenchKernel:
     app.init_shell()
     app.init_extensions()
     app.init_pdb()
+    rich.prepare(kernel.shell)
     _attach_pyplot()
     shell_module.keep_quiet_about_leaving()
     cells.prepare(kernel.shell)

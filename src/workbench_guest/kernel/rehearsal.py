@@ -30,7 +30,7 @@ _WITH_PANDAS = (
     "import pandas as pd, numpy as np; pd.DataFrame({'a': np.arange(3), 'b': list('xyz')})",
     "pd.DataFrame({'a': [1, 2], 'b': [3., 4.]}).groupby('a').mean().describe()",
 )
-_WITH_PYPLOT = ("import matplotlib.pyplot as plt; plt.plot([1, 2]); plt.show()",)
+_WITH_PYPLOT = ("import matplotlib.pyplot as plt; plt.plot([1, 2]); plt.bar(['a', 'b'], [1, 2]); plt.show()",)
 _TRIVIAL = "1 + 1"
 # How most cells begin: names that a correction looks for, and that the cell brings itself.
 _USUAL = "import numpy as np, pandas as pd\nint(pd.Series(np.arange(4)).sum())\ndel np, pd"

@@ -22,12 +22,14 @@ from typing import IO, Any
 
 from ipykernel.zmqshell import ZMQInteractiveShell
 from IPython.core.autocall import IPyAutocall
+from traitlets import Type
 
 import workbench_guest
 from workbench_guest import helpers
 from workbench_guest.corrections.cell import cells
 from workbench_guest.corrections.returns import EndOfCell
 from workbench_guest.corrections.suggestions import suggestion
+from workbench_guest.rich.display import FOR_PROGRAMS, RichFormatter, RichPublisher
 
 _OURS = os.path.dirname(os.path.dirname(__file__)) + os.sep
 _CHUNK = 64 * 1024
@@ -58,13 +60,23 @@ class RecentDisplays(dict[int, deque[Any]]):
         """A cell's first one."""
         for oldest in list(self)[: max(0, len(self) - _CELLS_REMEMBERED + 1)]:
             del self[oldest]
-        self[execution_count] = deque(maxlen=_DISPLAYS_REMEMBERED)
+        self[execution_count] = FewFormats(maxlen=_DISPLAYS_REMEMBERED)
         return self[execution_count]
+
+
+class FewFormats(deque[Any]):
+    """Without what programs read: it is as large as what people see, and no notebook shows it."""
+
+    def append(self, output: Any) -> None:
+        """The next output of a cell."""
+        output.bundle = {mime: value for mime, value in output.bundle.items() if mime not in FOR_PROGRAMS}
+        super().append(output)
 
 
 class WorkbenchShell(ZMQInteractiveShell):
     """One per memory."""
 
+    display_pub_class = Type(RichPublisher)
     exit_code: object = None
     """what the cell gave to exit() or sys.exit(), while its reply is made"""
     raised: BaseException | None = None
@@ -76,6 +88,12 @@ class WorkbenchShell(ZMQInteractiveShell):
     def init_ipython_dir(self, ipython_dir: Any) -> None:  # noqa: ARG002
         """Where the agent's home will be; stock looks for it now, and makes another one if it is not there yet."""
         self.ipython_dir = os.path.join(os.environ.get("HOME", "/home/user"), ".ipython")
+
+    def init_display_formatter(self) -> None:
+        """As stock, with what programs read."""
+        formatter: Any = RichFormatter(parent=self)
+        self.display_formatter = formatter
+        self.configurables.append(formatter)
 
     def init_history(self) -> None:
         """As stock, within bounds."""

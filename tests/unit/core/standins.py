@@ -32,11 +32,13 @@ from workbench.contracts.host import (
 from workbench.contracts.kernel import AttachPoint
 from workbench.core.caretaker import CarePolicy, Caretaker
 from workbench.core.installs import Installs
+from workbench.core.languages import Languages
 from workbench.core.links import LinkSigner
 from workbench.core.workbench import Workbench
 from workbench.errors import Conflict, HostUnavailable, NotFound
 from workbench.model.execution import (
     BackgroundProcess,
+    Cell,
     CellResult,
     CommandResult,
     MemoryState,
@@ -53,9 +55,11 @@ from workbench.model.ids import DEFAULT_PROJECT, CellId, KernelId, MountId, Proj
 from workbench.model.packages import PackagePolicy
 from workbench.model.session import MAIN_KERNEL
 from workbench.model.tier import Tier
+from workbench.runtimes.loading import load_runtimes
 from workbench.storage.memory import MemoryRecords, MemorySessionStore
 from workbench.storage.memory_cells import MemoryCellStore
 
+RUNTIMES = load_runtimes()
 HOST_ENDED = "the workbench host that it lived in has ended"
 
 
@@ -112,6 +116,7 @@ class FakeHost:
         self.made: list[SandboxOrder] = []
         self.started: list[KernelOrder] = []
         self.ran: list[tuple[SandboxId, str]] = []
+        self.cells: list[Cell] = []
         self.asked: list[str] = []
         self.interrupted: list[KernelAddress] = []
         self.lose_answers_of: list[str] = []
@@ -355,6 +360,7 @@ class FakeHost:
     def _begin(self, sandbox: FakeSandbox, kernel: FakeKernel, order: CellOrder) -> None:
         cell, code = order.cell.id, order.cell.code
         self.ran.append((order.at.sandbox, code))
+        self.cells.append(order.cell)
         sandbox.running[cell] = code
         sandbox.of[cell] = order.at.kernel
         kernel.count += 1
@@ -556,6 +562,7 @@ class World:
             clock=self.clock,
             installs=no_installs(self.clock),
             project=project,
+            runtimes=RUNTIMES,
         )
 
     def caretaker(self, policy: CarePolicy | None = None) -> Caretaker:
@@ -566,4 +573,5 @@ class World:
             clock=self.clock,
             policy=policy or CarePolicy(),
             free_memory_percent=lambda: self.free_percent,
+            languages=Languages(RUNTIMES),
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import time
 from pathlib import Path
@@ -18,7 +19,7 @@ from workbench.host.cells.cell_spool import CellSpool
 from workbench.host.cells.mount_files import Mount
 from workbench.host.cells.recorder import Recorder
 from workbench.host.cells.tracked import Shelf, Tracked
-from workbench.model.execution import Cell, CellError, CellResult, Piece, PieceKind, Receipt
+from workbench.model.execution import Cell, CellError, CellResult, Display, Piece, PieceKind, Receipt
 from workbench.model.ids import CellId
 from workbench.wire import host as wire
 
@@ -238,16 +239,123 @@ async def test_displays_over_the_most_bytes_are_left_out(tmp_path: Path) -> None
     assert "/mnt/files is full" in recorder.displays_note
 
 
-def test_an_update_replaces_what_is_shown_and_a_clear_takes_nothing_away(tmp_path: Path) -> None:
+def test_an_update_replaces_what_is_shown_wherever_it_is_shown(tmp_path: Path) -> None:
     recorder = recorder_at(tmp_path)
     recorder.add(shown(display_id="d", text_plain="1"))
-    recorder.add(stdout("kept"))
-    recorder.add(Piece(kind=PieceKind.CLEAR))
+    recorder.add(shown(display_id="d", text_plain="1"))
     recorder.add(shown(display_id="d", kind=PieceKind.UPDATE, text_html="<b>2</b>"))
-    recorder.add(shown(display_id="other", kind=PieceKind.UPDATE, text_plain="3"))
-    assert [one.data for one in recorder.displays] == [{"text/html": "<b>2</b>"}]
+    assert [(one.data, one.is_update) for one in recorder.displays] == [({"text/html": "<b>2</b>"}, False)] * 2
     assert recorder.displays_left_out == 0
-    assert recorder.text("stdout").text == "kept"
+
+
+def test_an_update_of_what_an_earlier_cell_displayed_is_told_as_one(tmp_path: Path) -> None:
+    recorder = recorder_at(tmp_path)
+    recorder.add(shown(display_id="earlier", kind=PieceKind.UPDATE, text_plain="50 %"))
+    recorder.add(shown(display_id="earlier", kind=PieceKind.UPDATE, text_plain="100 %"))
+    recorder.add(shown(kind=PieceKind.UPDATE, text_plain="of nothing"))
+    (told,) = recorder.displays
+    assert (told.data, told.display_id, told.is_update) == ({"text/plain": "100 %"}, "earlier", True)
+
+
+async def test_what_was_cleared_is_not_in_the_result_nor_in_its_files_and_is_in_the_spool(tmp_path: Path) -> None:
+    recorder = recorder_at(tmp_path)
+    recorder.add(stdout("before" * 10_000))
+    recorder.add(shown(image_png="A" * (7 * MIB)))
+    recorder.add(shown(display_id="d", text_plain="1"))
+    recorder.add(Piece(kind=PieceKind.CLEAR))
+    recorder.add(stdout("after" * 10_000))
+    recorder.add(shown(display_id="d", kind=PieceKind.UPDATE, text_plain="2"))
+    recorder.add(shown(text_html="h" * MIB))
+    await recorder.keep_whole(mount_at(tmp_path))
+    assert recorder.text("stdout").characters == 50_000
+    assert (tmp_path / "files/outputs/c-1.stdout.txt").read_text() == "after" * 10_000
+    # The update is of something that is not shown any more.
+    assert [one.is_update for one in recorder.displays] == [True, False]
+    assert sorted(one.name for one in (tmp_path / "files/outputs").iterdir()) == [
+        "c-1.display-2-0.html", "c-1.stdout.txt",
+    ]  # fmt: skip
+    assert sum(1 for _ in recorder.spool.pieces()) == 7
+
+
+def test_a_clearing_that_waits_takes_away_once_something_else_comes(tmp_path: Path) -> None:
+    recorder = recorder_at(tmp_path)
+    recorder.add(stdout("1"))
+    recorder.add(shown(text_plain="first"))
+    recorder.add(Piece(kind=PieceKind.CLEAR, wait=True))
+    assert (recorder.text("stdout").text, len(recorder.displays)) == ("1", 1)
+    recorder.add(stdout("2"))
+    assert (recorder.text("stdout").text, len(recorder.displays)) == ("2", 0)
+    recorder.add(Piece(kind=PieceKind.CLEAR, wait=True))
+    assert recorder.text("stdout").text == "2"
+
+
+# Large formats
+
+
+async def test_a_format_that_is_too_large_is_in_a_file_and_the_others_are_where_they_were(tmp_path: Path) -> None:
+    recorder, page = recorder_at(tmp_path), "<p>ü</p>" * 200_000
+    picture = base64.b64encode(b"\x89PNG" + bytes(6_000_000)).decode()
+    recorder.add(shown(text_plain="a page", text_html=page, image_png=picture))
+    recorder.add(shown(text_html=page))
+    await recorder.keep_whole(mount_at(tmp_path))
+    both, only = recorder.displays
+    assert both.data == {"text/plain": "a page"}
+    assert both.files == {
+        "text/html": "/mnt/files/outputs/c-1.display-1-0.html", "image/png": "/mnt/files/outputs/c-1.display-1-1.png",
+    }  # fmt: skip
+    outputs = tmp_path / "files/outputs"
+    assert (outputs / "c-1.display-1-0.html").read_text() == page
+    assert (outputs / "c-1.display-1-1.png").read_bytes() == base64.b64decode(picture)
+    assert only.data == {"text/plain": f"[text/html of {len(page):,} characters is in {only.files['text/html']}]"}
+    assert "display 1: text/html of 1,600,000 characters is in /mnt/files/outputs" in recorder.displays_note
+    assert recorder.displays_left_out == 0
+    assert recorder.held_bytes < 1000
+
+
+async def test_a_large_format_is_as_its_last_update_has_it(tmp_path: Path) -> None:
+    recorder = recorder_at(tmp_path)
+    recorder.add(shown(display_id="d", text_html="a" * MIB))
+    recorder.add(shown(text_plain="between"))
+    recorder.add(shown(display_id="d", kind=PieceKind.UPDATE, text_html="b" * MIB))
+    await recorder.keep_whole(mount_at(tmp_path))
+    (file,) = (tmp_path / "files/outputs").iterdir()
+    assert file.read_text() == "b" * MIB
+    assert recorder.displays[0].files == {"text/html": f"/mnt/files/outputs/{file.name}"}
+
+
+async def test_a_large_format_without_room_is_told_with_the_reason(tmp_path: Path) -> None:
+    recorder = recorder_at(tmp_path)
+    recorder.add(shown(text_html="a" * MIB, text_plain="small"))
+    await recorder.keep_whole(mount_at(tmp_path, most_bytes=1000))
+    (told,) = recorder.displays
+    assert (told.data, told.files) == ({"text/plain": "small"}, {})
+    assert "is not in a file: /mnt/files is full" in recorder.displays_note
+    assert list((tmp_path / "files/outputs").iterdir()) == []
+
+
+async def test_a_type_that_is_a_path_is_no_path(tmp_path: Path) -> None:
+    recorder = recorder_at(tmp_path)
+    names = ("../../../etc/passwd", "image/../../x", "a" * 5000, "application/x+json", "image/png")
+    recorder.add(Piece(kind=PieceKind.DISPLAY, display=Display(data=dict.fromkeys(names, "!" * (7 * MIB)))))
+    await recorder.keep_whole(mount_at(tmp_path))
+    assert sorted(one.name for one in (tmp_path / "files/outputs").iterdir()) == [
+        "c-1.display-1-0.txt", "c-1.display-1-1.bin", "c-1.display-1-2.txt", "c-1.display-1-3.json",
+        "c-1.display-1-4.png",
+    ]  # fmt: skip
+    assert len(recorder.displays_note) < 2000
+
+
+async def test_a_flood_of_large_formats_is_kept_within_bounds(tmp_path: Path) -> None:
+    recorder = recorder_at(tmp_path)
+    for number in range(60):
+        recorder.add(shown(text_html=f"{number:03}" + "x" * (MIB - 3), text_plain="p"))
+    await recorder.keep_whole(mount_at(tmp_path))
+    assert (len(recorder.displays), recorder.displays_left_out) == (50, 10)
+    assert all(one.files for one in recorder.displays)
+    assert len(recorder.displays_note) < 2000
+    last = tmp_path / "files/outputs" / recorder.displays[-1].files["text/html"].rpartition("/")[2]
+    assert last.read_text()[:3] == "049"
+    assert len((tmp_path / "files/outputs/c-1.displays.jsonl").read_text().splitlines()) == 10
 
 
 def test_the_last_value_is_text_and_a_display_only_in_its_richer_formats(tmp_path: Path) -> None:

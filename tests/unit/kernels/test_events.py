@@ -28,6 +28,11 @@ def test_formats_that_are_no_text_are_json() -> None:
     assert shown.display.is_result
 
 
+def test_a_clearing_says_whether_it_waits() -> None:
+    found = [events.piece_of("clear_output", content) for content in (b'{"wait": true}', b"{}", b'{"wait": 5}')]
+    assert [one and one.wait for one in found] == [True, False, None]
+
+
 def test_a_traceback_loses_its_colours() -> None:
     content = msgspec.json.encode({"ename": "E", "evalue": "v", "traceback": ["\x1b[31mred\x1b[39m", "plain"]})
     raised = events.piece_of("error", content)

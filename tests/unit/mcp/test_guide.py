@@ -224,7 +224,7 @@ def test_what_the_schema_took_and_the_core_did_not_is_replaced_by_an_example() -
 
 def test_a_restart_of_an_unknown_session_never_becomes_one_of_another() -> None:
     caller = visit(*Family)
-    for name in ("restart_session", "undo_cells", "interrupt_session", "branch_session"):
+    for name in ("restart_session", "undo_cells", "interrupt_session", "branch_session", "create_context"):
         step = guide.after_refusal(caller, tool_named(name), {"session_id": "gone"}, NotFound("no"))
         assert step == Next(tool="list_variables", arguments={})
 

@@ -122,10 +122,10 @@ class CellSpool:
                 offset = after
         return pieces, offset
 
-    def pieces(self) -> Iterator[Piece]:
-        """All that is kept, for a thread of its own; the cell has ended."""
+    def pieces(self, offset: int = 0) -> Iterator[Piece]:
+        """All that is kept from there on, for a thread of its own; the cell has ended."""
         with self._open() as file:
-            for piece, _ in _frames(file, 0, self.size, _READ_AHEAD):
+            for piece, _ in _frames(file, offset, self.size, _READ_AHEAD):
                 yield piece
 
     @contextlib.contextmanager

@@ -20,6 +20,7 @@ ALL_TOOLS: tuple[Tool[Any], ...] = (
     kernel.RESTART_TOOL,
     kernel.UNDO_TOOL,
     kernel.BRANCH_TOOL,
+    kernel.CONTEXT_TOOL,
     kernel.VARIABLES,
 )
 """those that run something in a sandbox"""

@@ -27,6 +27,7 @@ from workbench.model.session import SessionDescription
 RESTART = "restart_session"
 UNDO = "undo_cells"
 BRANCH = "branch_session"
+CONTEXT = "create_context"
 # Python looks for an interrupt between two steps; what is in C code may take a moment longer.
 _REACT_S = 5.0
 _PAUSE_S = 0.05
@@ -66,6 +67,25 @@ class BranchArguments(Arguments):
         alias="copy",
         description="false: at once, in the same sandbox, with the same files. true: a sandbox of its own, with copies "
         "of files and of variables that can be pickled.",
+    )
+
+
+class ContextArguments(Arguments):
+    """Of create_context."""
+
+    session_id: str = _SESSION
+    language: str = Field(
+        default="",
+        max_length=40,
+        description="Its language, such as python, node or r. Leave it out for the session's own.",
+    )
+    name: str = Field(
+        default="",
+        max_length=40,
+        description="A name for it, of a-z, 0-9, _ and -. Leave it out to get one.",
+    )
+    working_folder: str = Field(
+        default="", max_length=4096, description="Where its cells start. Leave it out for the session's own folder."
     )
 
 
@@ -238,6 +258,26 @@ async def _branch(call: Call[BranchArguments]) -> Answer:
     )
 
 
+async def _context(call: Call[ContextArguments]) -> Answer:
+    visit, sent = call.visit, call.arguments
+    chosen = _chosen(visit, sent.session_id)
+    if visit.own_session is not None:
+        # BARRIER: as for branches: it would be a second session; held by tests/mcp/test_kernel_tools.py.
+        raise Denied(
+            f"this address reaches session {visit.own_session!r} and no other, so that a context of it could not be "
+            "used from here: it needs a key, at the server's /mcp address"
+        )
+    name = SessionId(sent.name) if sent.name else new_session_id()
+    ask = requests.CreateContext(
+        session=chosen.id, context=name, runtime=sent.language, working_folder=sent.working_folder
+    )
+    made, _ = await with_session(visit, chosen, lambda: visit.bench.create_context(ask))
+    await visit.around.note("session.create", name, f"a context of {chosen.id}")
+    session = made.session
+    more = {"context_of": str(session.context_of), "runtime": session.spec.runtime}
+    return Answer(structured={"success": True, **_shown(made, chosen), **more})
+
+
 def _not_carried(made: requests.Branched | requests.CopiedSession) -> str:
     if isinstance(made, requests.Branched):
         return made.not_carried[:_MOST_WORDS]
@@ -271,7 +311,7 @@ async def _refused(visit: Visit, tool: Tool[Any], given: dict[str, Any], problem
         structured["sessions"] = await living(visit)
         structured["error"] += ". Nothing was done or started."
     step = guide.after_refusal(visit, tool, given, problem)
-    if isinstance(problem, Conflict) and guide.INSTEAD not in problem.context and tool.name in (UNDO, BRANCH):
+    if isinstance(problem, Conflict) and guide.INSTEAD not in problem.context and tool.name in (UNDO, BRANCH, CONTEXT):
         step = await _after_conflict(visit, tool, given, named)
     return Answer(structured=structured, next=step, never_began=True)
 
@@ -371,6 +411,27 @@ BRANCH_TOOL = Tool(
     ),
     annotations=_hints(),
     run=_branch,
+    refused=_refused,
+)
+CONTEXT_TOOL = Tool(
+    name=CONTEXT,
+    family=Family.KERNEL,
+    title="Create Context",
+    description=(
+        "Add a kernel to a session: another language, or a second empty memory, with the same files. Use the "
+        "`session_id` of the answer for it.\n"
+        "Use it for a step in Node.js or R between steps in Python: they hand each other files. Not to try something "
+        f"with the variables that are there ({BRANCH}).\n"
+        "- It shares the sandbox, /home/user, /mnt/files and the limits; no variables. It goes with its session. A "
+        "language that is not there is refused with those that are. On a session's own address it is refused. "
+        f"{_ERRORS}"
+    ),
+    arguments=ContextArguments,
+    output_schema=_output(
+        context_of=told(STRING, "The session that it belongs to."), runtime=told(STRING, "Its language.")
+    ),
+    annotations=_hints(),
+    run=_context,
     refused=_refused,
 )
 VARIABLES = Tool(

@@ -10,7 +10,7 @@ from workbench.core import requests
 from workbench.errors import InvalidRequest
 from workbench.mcp import guide, receipts
 from workbench.mcp.answers import Answer
-from workbench.mcp.choosing import choose, with_its_session
+from workbench.mcp.choosing import choose, in_its_language, with_its_session
 from workbench.mcp.families import Family
 from workbench.mcp.running import performed
 from workbench.mcp.tool import Arguments, Call, Tool
@@ -42,8 +42,8 @@ class CodeArguments(Arguments):
     examples: ClassVar[dict[str, Any]] = {"code": "%whos"}
     session_id: str = SESSION_ID
     code: str = Field(
-        description="Code for one cell. Earlier variables and imports are there; the last expression is `result`. "
-        "`await` and `!command` work at the top level."
+        description="Code for one cell, in the session's language. Earlier variables and imports are there; the last "
+        "expression is `result`. `await` works at the top level in Python and Node.js, `!command` in Python."
     )
     timeout: float = Field(
         default=30,
@@ -74,6 +74,7 @@ async def _execute(call: Call[CodeArguments]) -> Answer:
     assert isinstance(record.result, CellResult)
     result, is_deleted = await with_its_session(call.visit, chosen.id, record.result)
     step = guide.after_result(call.visit, call.tool, chosen.told, result, sent.code)
+    step = await in_its_language(call.visit, call.tool, chosen.told, step)
     structured: dict[str, Any] = {
         "success": result.outcome is Outcome.OK,
         "stdout": cut(result.stdout, _MOST_STDOUT),
@@ -88,6 +89,7 @@ async def _execute(call: Call[CodeArguments]) -> Answer:
         text={**structured, "display_outputs": sandbox_displays.written(result.displays)},
         next=guide.after_deletion(call.visit, call.tool) if is_deleted else step,
         pictures=sandbox_displays.pictures(result.displays),
+        drawings=sandbox_displays.drawings(result.displays),
         meta=receipts.meta_of(result),
     )
 
@@ -98,6 +100,7 @@ async def _execute_terminal(call: Call[TerminalArguments]) -> Answer:
     assert isinstance(record.result, CommandResult)
     result, is_deleted = await with_its_session(call.visit, chosen.id, record.result)
     step = guide.after_result(call.visit, call.tool, chosen.told, result, call.arguments.command)
+    step = await in_its_language(call.visit, call.tool, chosen.told, step)
     structured: dict[str, Any] = {
         "success": result.outcome is Outcome.OK,
         "stdout": cut(result.stdout, _MOST_STDOUT),
@@ -161,9 +164,12 @@ def _with_hint(result: CellResult | CommandResult, more: str = "") -> dict[str, 
 
 
 def _displays_words(result: CellResult) -> str:
-    if not result.displays_left_out:
-        return ""
-    return f"{result.displays_left_out} more outputs are in {result.displays_file_path or 'no file'}."
+    said = []
+    if result.displays_left_out:
+        said.append(f"{result.displays_left_out} more outputs are in {result.displays_file_path or 'no file'}.")
+    if any(one.files for one in result.displays):
+        said.append(f"Large formats are in files: {result.displays_note}.")
+    return " ".join(said)
 
 
 CODE = Tool(
@@ -171,9 +177,9 @@ CODE = Tool(
     family=Family.SANDBOX,
     title="Execute code",
     description=(
-        "Run code in the session's Python kernel, like a notebook cell: variables, imports and files stay for the next "
-        "call; pictures come back as images.\n"
-        "Use it for Python: data, plots, several steps. For programs, archives, git, or background work use "
+        "Run code in the session's kernel, in the language that create_session gave it, like a notebook cell: "
+        "variables, imports and files stay for the next call; pictures come back as images.\n"
+        "Use it for data, plots, several steps. For programs, archives, git, or background work use "
         "execute_terminal.\n"
         "- 30 s unless `timeout` says more, at most 300. After a time-out the code is interrupted, and variables keep "
         "what they had.\n"
@@ -204,7 +210,7 @@ TERMINAL = Tool(
     title="Execute terminal command",
     description=(
         "Run a bash command in the session's sandbox, beside its kernel: the same files, none of its variables.\n"
-        "Use it to look at files, for programs, archives, git. Not for Python: execute_code keeps its state.\n"
+        "Use it to look at files, for programs, archives, git. Not for code: execute_code keeps its state.\n"
         "- Starts in /home/user each time, with no state but files. At most 180 s; nobody can type into it. What is "
         "started with & goes on in the background.\n"
         "- stdout is cut at 20,000 characters, stderr at 10,000, in the middle.\n"

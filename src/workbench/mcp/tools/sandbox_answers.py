@@ -11,10 +11,10 @@ import mcp_types as types
 from pydantic import Field, ValidationError
 
 from workbench.contracts.host import gone_reason
-from workbench.errors import Conflict, Denied, NotFound, WorkbenchError
+from workbench.errors import Conflict, Denied, KernelUnavailable, NotFound, WorkbenchError
 from workbench.mcp import guide
 from workbench.mcp.answers import OUTCOME_KEY, Answer, Next
-from workbench.mcp.choosing import living
+from workbench.mcp.choosing import in_its_language, living
 from workbench.mcp.tool import Tool, usable
 from workbench.mcp.tools.shapes import NEXT, STRING, YES_OR_NO, told
 from workbench.mcp.visit import Visit
@@ -50,6 +50,7 @@ async def refused(visit: Visit, tool: Tool[Any], given: dict[str, Any], problem:
     if isinstance(problem, NotFound | Conflict):
         failure["sessions"] = await living(visit)
     step = _step(visit, tool, given, problem)
+    step = await in_its_language(visit, tool, str(given.get("session_id") or ""), step) or step
     failure["hint"] = _hint(visit, tool, problem, step, failure.get("sessions", []))
     cell = goes_on(problem)
     return Answer(
@@ -108,6 +109,9 @@ def _step(visit: Visit, tool: Tool[Any], given: dict[str, Any], problem: Workben
         given = {**given, "timeout": MOST_TIMEOUT_S}
         if is_callable(tool, corrected := usable(tool, given)):
             return guide.again(visit, tool, str(given.get("session_id")), corrected)
+    if tool.name == guide.CREATE_SESSION and isinstance(problem, KernelUnavailable | Conflict):
+        # Its language is not on this machine, or not that of the address: without one it is Python, or the address's.
+        return Next(tool=tool.name, arguments={})
     step = guide.after_refusal(visit, tool, given, problem)
     if step.tool == tool.name and not is_callable(tool, step.arguments):
         # No session was named, and none can be guessed.

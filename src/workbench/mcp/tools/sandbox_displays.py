@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from workbench.mcp.pictures import Picture, pictures_in
+from workbench.mcp.pictures import Picture, is_picture, pictures_in
 from workbench.model.execution import Display
 from workbench.model.truncation import excerpt
 
@@ -13,7 +13,9 @@ _MOST_TEXT = 20_000
 _MOST_IMAGES = 200_000
 # Which a model reads as they are; what else there is, is for programs.
 _READABLE = ("text/plain", "text/markdown", "text/latex")
-_HTML = "text/html"
+_HTML, _SVG = "text/html", "image/svg+xml"
+# Drawings are text, and are read or shown by who can.
+_MOST_DRAWINGS, _MOST_OF_A_DRAWING = 5, 100_000
 
 Data = dict[str, str]
 
@@ -36,12 +38,22 @@ def pictures(displays: Iterable[Display]) -> tuple[Picture, ...]:
     return pictures_in(tuple(one.data for one in displays))
 
 
+def drawings(displays: Iterable[Display]) -> tuple[str, ...]:
+    """SVG of what has no picture that clients show as one."""
+    found = [one.data[_SVG] for one in displays if _SVG in one.data and not any(map(is_picture, one.data))]
+    return tuple(one for one in found if len(one) <= _MOST_OF_A_DRAWING)[:_MOST_DRAWINGS]
+
+
 def _but_plain_values(displays: Iterable[Display]) -> list[Data]:
     """Without the last value as text, which is in `result`."""
-    return [one.data for one in displays if not (one.is_result and set(one.data) == {"text/plain"})]
+    shown = [one for one in displays if not (one.is_result and set(one.data) == {"text/plain"} and not one.files)]
+    return [one.data | {mime: f"[too large, in {path}]" for mime, path in one.files.items()} for one in shown]
 
 
 def _for_programs(data: Data, kind: str, *, whole: bool) -> str:
+    if kind.endswith("json"):
+        # Half of it cannot be read.
+        return data[kind] if len(data[kind]) <= _MOST_TEXT else _size(data, kind)
     if not _is_image(kind):
         return excerpt(data[kind], _MOST_TEXT)
     return data[kind] if whole else _size(data, kind)
@@ -62,6 +74,8 @@ def _is_image(kind: str) -> bool:
 
 
 def _size(data: Data, kind: str) -> str:
+    if data[kind].startswith("[too large, in "):
+        return data[kind]
     seen = [one.data for one in pictures_in((data,)) if one.mime_type == kind and not one.problem]
     if seen:
         return f"[{len(seen[0]) * 3 // 4 - seen[0].count('='):,} bytes, shown as an image]"

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
+from collections.abc import Iterable
 
 import mcp_types as types
 from pydantic import Field
 
 from workbench.core import requests
-from workbench.errors import Denied, InvalidRequest, WorkbenchError
+from workbench.core.installs import InstallTold
+from workbench.core.languages import why_no_memory
+from workbench.errors import Conflict, Denied, WorkbenchError
 from workbench.mcp import guide
 from workbench.mcp.answers import Answer
 from workbench.mcp.choosing import choose
@@ -20,16 +24,18 @@ from workbench.mcp.tools.sandbox_versions import as_requirement, is_met
 from workbench.mcp.tools.shapes import STRING, told
 from workbench.mcp.visit import Visit
 from workbench.model.ids import SessionId, new_session_id
+from workbench.model.packages import Language
+from workbench.model.runtime import PYTHON, Runtime
 
-_PYTHON = "python"
+_DEBIANS = re.compile(r"^r-(?:cran|bioc)-")
 
 
 class CreateArguments(Arguments):
     """Of create_session."""
 
     language: str = Field(
-        default=_PYTHON,
-        description="Language of the session. This server runs python.",
+        default=PYTHON,
+        description="Language of the session; it keeps it. What this machine does not have is refused.",
         json_schema_extra={"enum": ["python", "node", "r"]},
     )
     dependencies: dict[str, str] = Field(
@@ -49,18 +55,18 @@ class StopArguments(Arguments):
 
 async def _create(call: Call[CreateArguments]) -> Answer:
     visit, wanted = call.visit, call.arguments
-    if wanted.language.lower() != _PYTHON:
-        raise InvalidRequest(
-            f"this server has no runtime for {wanted.language[:40]!r}: it has python only. No session was made",
-            {"argument": "language"},
-        )
-    for version in wanted.dependencies.values():
-        # What cannot be understood is told before anything is made.
-        is_met(version, "0")
+    # What cannot be understood is told before anything is made.
+    runtime = visit.bench.languages.named(wanted.language)
+    if runtime.name == PYTHON:
+        for version in wanted.dependencies.values():
+            is_met(version, "0")
     if visit.own_session is not None:
+        if "language" in call.given:
+            await _check_language(visit, visit.own_session, runtime)
         return await _created(call, visit.own_session)
     session = new_session_id()
-    making = visit.around.keep(_make(visit, session, tuple(wanted.dependencies)), "making a session")
+    packages = tuple(wanted.dependencies) if runtime.name == PYTHON else ()
+    making = visit.around.keep(_make(visit, session, runtime, packages), "making a session")
     try:
         await asyncio.wait((making,))
         making.result()
@@ -71,8 +77,20 @@ async def _create(call: Call[CreateArguments]) -> Answer:
         raise
 
 
-async def _make(visit: Visit, session: SessionId, packages: tuple[str, ...]) -> None:
-    wanted = requests.CreateSession(session=session, user=visit.user, packages=packages, eager=True)
+async def _check_language(visit: Visit, session: SessionId, wanted: Runtime) -> None:
+    there = await visit.bench.runtime_of(session)
+    if there.name != wanted.name:
+        raise Conflict(
+            f"session {session!r}, to which this address belongs, is one of {there.title}, and keeps its language: "
+            "leave `language` out",
+            {"session": session},
+        )
+
+
+async def _make(visit: Visit, session: SessionId, runtime: Runtime, packages: tuple[str, ...]) -> None:
+    wanted = requests.CreateSession(
+        session=session, user=visit.user, runtime=runtime.name, packages=packages, eager=True
+    )
     await visit.bench.create_session(wanted)
     await visit.around.note("session.create", session, guide.CREATE_SESSION)
 
@@ -90,9 +108,12 @@ async def _end(visit: Visit, session: SessionId) -> None:
 
 async def _created(call: Call[CreateArguments], session: SessionId) -> Answer:
     wanted = call.arguments.dependencies
+    runtime = await call.visit.bench.runtime_of(session)
     found: dict[str, str] = {}
     said: list[str] = []
-    if wanted:
+    if wanted and runtime.name != PYTHON:
+        found, said = await _brought(call, session, runtime)
+    elif wanted:
         found = await call.visit.bench.find_packages(requests.FindPackages(session=session, names=tuple(wanted)))
         missing = [name for name, version in wanted.items() if name not in found or not is_met(version, found[name])]
         if missing:
@@ -102,15 +123,56 @@ async def _created(call: Call[CreateArguments], session: SessionId) -> Answer:
     structured = {
         "success": True,
         "session_id": session,
-        "runtime": _PYTHON,
+        "runtime": runtime.name,
         "status": described.state,
-        "dependencies": {name: found[name] for name, version in wanted.items() if _is_there(name, version, found)},
+        "dependencies": {
+            name: found[name]
+            for name, version in wanted.items()
+            if name in found and (runtime.name != PYTHON or is_met(version, found[name]))
+        },
     }
+    if why := why_no_memory(runtime):
+        structured["hint"] = f"{runtime.title} has no undo, no branches and no restoring: {why}."
     return Answer(structured=structured | ({"stderr": "\n".join(said)} if said else {}))
 
 
-def _is_there(name: str, version: str, found: dict[str, str]) -> bool:
-    return name in found and is_met(version, found[name])
+async def _brought(
+    call: Call[CreateArguments], session: SessionId, runtime: Runtime
+) -> tuple[dict[str, str], list[str]]:
+    """By the installer of another language: what is there, with versions, and what is said of each."""
+    wanted = call.arguments.dependencies
+    if runtime.name not in set(Language):
+        return {}, [f"nothing is installed for {runtime.title} here: {', '.join(wanted)}"]
+    requirements = tuple(_named(runtime, name, version) for name, version in wanted.items())
+    told = await call.visit.bench.install_packages(
+        requests.InstallPackages(session=session, requirements=requirements, language=Language(runtime.name))
+    )
+    said = _in_words(tuple(wanted), told)
+    if runtime.name == Language.R and (unread := [name for name, version in wanted.items() if not _is_any(version)]):
+        said.append(f"versions of R's packages are those that the archive has; not looked at for {', '.join(unread)}")
+    pins = {_own_name(pin): pin.rpartition("==")[2] for one in told for pin in (*one.present, *one.installed)}
+    return {name: pins[name.lower()] for name in wanted if name.lower() in pins}, said
+
+
+def _named(runtime: Runtime, name: str, version: str) -> str:
+    """As the language's installer has it, which for R takes no versions."""
+    return name if _is_any(version) or runtime.name != Language.NODE else f"{name}@{version.strip()}"
+
+
+def _is_any(version: str) -> bool:
+    return version.strip() in ("", "*", "latest")
+
+
+def _own_name(pin: str) -> str:
+    """Of a package, in small letters: R's have a name of Debian's around it."""
+    return _DEBIANS.sub("", pin.rpartition("==")[0].lower())
+
+
+def _in_words(names: Iterable[str], told: Iterable[InstallTold]) -> list[str]:
+    return [
+        one.refused or (one.correction.text if one.correction is not None else f"{name} is there already")
+        for name, one in zip(names, told, strict=True)
+    ]
 
 
 async def _installed(call: Call[CreateArguments], session: SessionId, missing: list[str]) -> list[str]:
@@ -118,10 +180,7 @@ async def _installed(call: Call[CreateArguments], session: SessionId, missing: l
     wanted = call.arguments.dependencies
     requirements = tuple(as_requirement(name, wanted[name]) for name in missing)
     told = await call.visit.bench.install_packages(requests.InstallPackages(session=session, requirements=requirements))
-    return [
-        one.refused or (one.correction.text if one.correction is not None else f"{name} is there already")
-        for name, one in zip(requirements, told, strict=True)
-    ]
+    return _in_words(requirements, told)
 
 
 async def _stop(call: Call[StopArguments]) -> Answer:
@@ -141,11 +200,12 @@ CREATE = Tool(
     family=Family.SANDBOX,
     title="Create session",
     description=(
-        "Make a sandbox with a Python kernel of its own, and get the `session_id` that the other tools take.\n"
+        "Make a sandbox with a kernel of its own, of Python, Node.js or R, and get the `session_id` that other tools "
+        "take.\n"
         "Call it once per task, and go on with the same session: variables, imports and files stay from call to call. "
         "Not before each call.\n"
         "- Home is /home/user. What is under /mnt/files outlives the sandbox until stop_session.\n"
-        "- The usual data libraries are there, and others are installed when code imports them; `dependencies` has "
+        "- Python has the usual data libraries, and others are installed when code imports them; `dependencies` has "
         "some installed at once, and answers with versions. What was refused is in `stderr`.\n"
         "- `success` false: nothing was made; `next` is a call that works."
     ),

@@ -9,10 +9,10 @@ import mcp_types as types
 from pydantic import Field
 
 from workbench.core import requests
-from workbench.errors import NotFound, WorkbenchError
+from workbench.errors import InvalidRequest, NotFound, WorkbenchError
 from workbench.mcp import guide, receipts
 from workbench.mcp.answers import OUTCOME_KEY, Answer
-from workbench.mcp.choosing import Chosen, choose, living, with_its_session, with_session
+from workbench.mcp.choosing import Chosen, choose, in_its_language, living, with_its_session, with_session
 from workbench.mcp.families import Family
 from workbench.mcp.pictures import is_picture, pictures_in
 from workbench.mcp.running import performed
@@ -22,6 +22,7 @@ from workbench.mcp.visit import Visit
 from workbench.mcp.wording import explained, for_agents, goes_on, may_have_begun
 from workbench.model.execution import CellResult, CommandResult, Display, Outcome, Text, with_corrections
 from workbench.model.records import CellRecord, Progress
+from workbench.model.runtime import PYTHON
 from workbench.model.truncation import INLINE_CHARACTERS, excerpt
 
 _HINTS = types.ToolAnnotations(destructive_hint=True, open_world_hint=True, read_only_hint=False, idempotent_hint=False)
@@ -29,6 +30,8 @@ _SUFFIX = 4
 _MOST_OF_A_LINE = 500
 # Of what was displayed, beside a last value that takes all the room.
 _LEAST_OF_DISPLAYS = 4000
+# In the context of an error: the session has another language than this tool.
+_LANGUAGE = "language"
 _SVG = "image/svg+xml"
 _MOST_OF_AN_SVG = 2000
 
@@ -120,6 +123,7 @@ _BASH_OUTPUT = _wrapped(
 async def _run_code(call: Call[WorkbenchArguments]) -> Answer:
     sent = call.arguments
     chosen = choose(call.visit, sent.session_id)
+    await _check_python(call.visit, chosen)
     progress = Progress(
         thought=sent.thought, current_step=sent.current_step, current_step_metric=sent.current_step_metric
     )
@@ -141,7 +145,23 @@ async def _run_code(call: Call[WorkbenchArguments]) -> Answer:
         data |= _whole_in(name, text)
     words = receipts.in_words(result, chosen.told, is_new=is_new, is_deleted=is_deleted)
     data |= _place(call, chosen, words, record.sandbox)
-    return _answer(call, chosen, result, data, is_deleted=is_deleted, sent=sent.code_to_execute)
+    return await _answer(call, chosen, result, data, is_deleted=is_deleted, sent=sent.code_to_execute)
+
+
+async def _check_python(visit: Visit, chosen: Chosen) -> None:
+    """What this tool's callers write is Python, whatever the session's language."""
+    try:
+        runtime = await visit.bench.runtime_of(chosen.id)
+    except NotFound:
+        # It is made, or missed, by who runs something in it.
+        return
+    if runtime.name != PYTHON:
+        by = f"{guide.EXECUTE_CODE}" if Family.SANDBOX in visit.families else f"a program, by {guide.BASH_TOOL}"
+        raise InvalidRequest(
+            f"session {chosen.told!r} is one of {runtime.title}, and this tool runs Python: run code of it with {by}, "
+            "or use a session of Python",
+            {"session": chosen.told, _LANGUAGE: runtime.name},
+        )
 
 
 async def _run_command(call: Call[BashArguments]) -> Answer:
@@ -163,10 +183,10 @@ async def _run_command(call: Call[BashArguments]) -> Answer:
     }
     words = receipts.in_words(result, chosen.told, is_new=is_new, is_deleted=is_deleted)
     data |= _place(call, chosen, words, record.sandbox)
-    return _answer(call, chosen, result, data, is_deleted=is_deleted, sent=call.arguments.command)
+    return await _answer(call, chosen, result, data, is_deleted=is_deleted, sent=call.arguments.command)
 
 
-def _answer(
+async def _answer(
     call: Call[Any],
     chosen: Chosen,
     result: CellResult | CommandResult,
@@ -177,6 +197,7 @@ def _answer(
 ) -> Answer:
     is_ok = result.outcome is Outcome.OK
     step = guide.after_result(call.visit, call.tool, chosen.told, result, sent)
+    step = await in_its_language(call.visit, call.tool, chosen.told, step)
     displays = tuple(one.data for one in result.displays) if isinstance(result, CellResult) else ()
     return Answer(
         structured={"data": data, "error": None if is_ok else _in_a_line(result), "successful": is_ok},
@@ -252,9 +273,12 @@ async def _refused(visit: Visit, tool: Tool[Any], given: dict[str, Any], problem
         data["session"]["instructions"] = "Look at the state before you run anything again."
     if cell := goes_on(problem):
         meta = {OUTCOME_KEY: {"cell": cell}}
+    step = None if guide.is_stuck(visit, problem) else guide.after_refusal(visit, tool, given, problem)
+    if _LANGUAGE in problem.context:
+        step = guide.look_at_files(visit, tool, session)
     return Answer(
         structured={"data": data, "error": error, "successful": False},
-        next=None if guide.is_stuck(visit, problem) else guide.after_refusal(visit, tool, given, problem),
+        next=step,
         never_began=not cell,
         meta=meta,
     )

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 from tests.kernel.notebook import open_notebook
-from tests.runtimes.hosted import House, text_of
-from tests.runtimes.languages import LANGUAGES
+from tests.runtimes.programs.hosted import House, text_of
+from tests.runtimes.programs.languages import LANGUAGES
 
 from workbench.errors import Conflict, InvalidRequest, KernelUnavailable
 from workbench.model.execution import MemoryState, Outcome, PieceKind
