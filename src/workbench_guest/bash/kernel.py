@@ -128,8 +128,8 @@ class Kernel:
                 if "control" in ready and (request := self._wire.receive("control")) is not None:
                     self._handle("control", request)
                 if self._shell.status in ready and (status := self._shell.status_of_cell()) is not None:
-                    self._printed.take_all()
-                    return status
+                    self._printed.take_all(cut_short=status.cut_short)
+                    return status.number
         finally:
             self._wire.forget(self._shell.status)
 

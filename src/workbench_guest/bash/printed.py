@@ -62,12 +62,15 @@ class Printed:
         """Everything that is held."""
         if self._held:
             text, self._held, self._size = "".join(self._held), [], 0
-            self._send(self._held_of, text)
+            if text:
+                self._send(self._held_of, text)
 
-    def take_all(self) -> None:
-        """What was printed up to now has left when this returns."""
+    def take_all(self, *, cut_short: bool = False) -> None:
+        """What was printed up to now has left when this returns; without the shell's own end of a cell cut short."""
         for reader in self._readers:
             taken = 0
             while taken < _MOST_LEFT and (size := self.take(reader)):
                 taken += size
+        if cut_short and self._held_of == "stderr" and self._held:
+            self._held[-1] = self._held[-1].removesuffix("\n")
         self.flush()

@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 import subprocess
+from typing import NamedTuple
 
 # Far from what people use in scripts.
 _CODE, _STATUS = 201, 202
+_INTERRUPTED = 130
 # `exit` and a failure under `set -e` end the cell, as an interrupt does, and not the shell with all that it knows.
 _BEGIN = f"""\
 set +mH; set +o history; unset HISTFILE; PROMPT_COMMAND=; declare +x PS1 PS2; shopt -u checkwinsize
@@ -19,10 +21,18 @@ exec 2>&{_STATUS + 1} {_STATUS + 1}>&-
 # The empty line: after a quote that was not closed the parser does not know a brace at the start of the next one.
 _RUN = f'eval "$(</proc/self/fd/{_CODE})" </dev/null\n\n'
 _TELL = (
-    '{{ builtin printf "%s %s\\n" {number} "${{__workbench_status-$?}}" >&'
+    '{{ builtin printf "%s %s %s\\n" {number} "${{__workbench_status-$?}}" "${{__workbench_status+left}}" >&'
     f"{_STATUS}"
     "; builtin unset __workbench_status; }} 2>/dev/null\n"
 )
+
+
+class Status(NamedTuple):
+    """How a cell ended."""
+
+    number: int
+    cut_short: bool
+    """the shell has printed an end of line of its own then"""
 
 
 class Shell:
@@ -42,16 +52,18 @@ class Shell:
             os.dup2(have, wanted, inheritable=True)
         os.close(self._code)
         self._code = _CODE
+        # Only for what an interactive shell does to its terminal when something in it was killed; nobody reads it.
+        self._terminal, terminal = os.openpty()
         self._process = subprocess.Popen(
             ("bash", "--norc", "--noprofile", "--noediting", "-i"),
             stdin=subprocess.PIPE,
             stdout=out,
-            # What it says of having no terminal.
-            stderr=subprocess.DEVNULL,
+            # What it says of not controlling a terminal; then what is printed gets its own way.
+            stderr=terminal,
             env={**os.environ, "PS1": "", "PS2": ""},
             pass_fds=(_CODE, _STATUS, _STATUS + 1),
         )
-        for descriptor in (out, err, status, _STATUS, _STATUS + 1):
+        for descriptor in (out, err, status, terminal, _STATUS, _STATUS + 1):
             os.close(descriptor)
         self.ended = os.pidfd_open(self._process.pid)
         self._write(_BEGIN)
@@ -71,13 +83,13 @@ class Shell:
         """Have it tell when the cell is over; again, if what was asked before may have gone with an interrupt."""
         self._write(_TELL.format(number=self._number))
 
-    def status_of_cell(self) -> int | None:
+    def status_of_cell(self) -> Status | None:
         """How the present cell ended, if it has."""
         with contextlib.suppress(BlockingIOError):
             for line in os.read(self.status, 65536).decode("ascii", "replace").splitlines():
-                number, _, status = line.partition(" ")
+                number, status, left = (*line.split(" "), "", "")[:3]
                 if number == str(self._number) and status.isdigit():
-                    return int(status)
+                    return Status(int(status), cut_short=bool(left) or int(status) == _INTERRUPTED)
         return None
 
     @property

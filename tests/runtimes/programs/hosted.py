@@ -56,9 +56,9 @@ class Session:
         await self.cells.run_cell(request)
         return request.cell
 
-    async def begin(self, code: str) -> str:
+    async def begin(self, code: str, limit_s: float = WAIT_S) -> str:
         """Send it, and return once it has said something."""
-        cell = await self.send(code)
+        cell = await self.send(code, limit_s)
         await self.cells.read_cell(wire.ReadCell(sandbox="sb", cell=cell, wait_s=WAIT_S))
         return cell
 

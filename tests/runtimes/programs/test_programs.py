@@ -272,7 +272,11 @@ for number in range(3, 200):
 
 async def test_a_keeper_that_is_stopped_harms_its_own_session_alone(house: House) -> None:
     async with house.session("stock") as session, house.session("bash") as other:
-        stopped = await session.run("import os, signal\nos.kill(os.getppid(), signal.SIGSTOP)", limit_s=1)
+        # Not before the host has seen it begin.
+        code = "while not os.path.exists(os.path.expanduser('~/go')): pass\nos.kill(os.getppid(), 19)"
+        cell = await session.begin(f"import os\nprint('on', flush=True)\n{code}", limit_s=5)
+        await session.command("touch ~/go")
+        stopped = await session.result(cell)
         assert stopped.outcome in (Outcome.TIMED_OUT, Outcome.LOST)
         assert (await session.run("print('again')")).stdout.text == "again\n"
         assert (await other.run("echo on")).stdout.text == "on\n"
@@ -285,7 +289,7 @@ async def test_exit_and_failures_under_set_e_end_the_cell_and_not_the_shell(hous
         assert left.error is not None
         assert left.error.message == "3"
         failed = await session.run("set -euo pipefail\nfalse || echo b\nfalse | cat\necho never")
-        assert (failed.outcome, failed.stdout.text) == (Outcome.RAISED, "b\n")
+        assert (failed.outcome, failed.stdout.text, failed.stderr.text) == (Outcome.RAISED, "b\n", "")
         after = await session.run("set +e; false; echo $kept")
         assert (after.stdout.text, after.receipt.epoch) == ("41\n", 1)
 
@@ -296,6 +300,12 @@ async def test_a_cell_that_does_not_parse_is_an_error_and_the_next_one_runs(hous
         failed = await session.run(code, limit_s=10)
         assert (failed.outcome, failed.receipt.epoch) == (Outcome.RAISED, 1)
         assert (await session.run("echo on")).stdout.text == "on\n"
+
+
+async def test_what_is_killed_in_a_cell_costs_nothing_and_the_shell_says_nothing_of_terminals(house: House) -> None:
+    async with house.session("bash") as session:
+        said = await session.run("yes | head -1; sh -c 'kill -SEGV $$'; echo $?")
+        assert (said.stdout.text, said.stderr.text) == ("y\n139\n", "")
 
 
 async def test_a_shell_s_cells_read_nothing_and_tell_where_they_stand(house: House) -> None:
