@@ -6,17 +6,19 @@ import json
 import socket
 import struct
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from tests.runtimes.node.driving import driven
 
+Answer = dict[str, Any] | Callable[[dict[str, Any]], dict[str, Any]]
+
 
 @contextmanager
-def workbench(place: Path, answer: dict[str, Any]) -> Iterator[list[dict[str, Any]]]:
-    """The other end of the socket, which gives every call the same answer."""
+def workbench(place: Path, answer: Answer) -> Iterator[list[dict[str, Any]]]:
+    """The other end of the socket, which gives every call the same answer, or what a function says."""
     heard: list[dict[str, Any]] = []
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(place))
@@ -31,7 +33,8 @@ def workbench(place: Path, answer: dict[str, Any]) -> Iterator[list[dict[str, An
                 with connection, connection.makefile("rwb") as stream:
                     (size,) = struct.unpack(">I", stream.read(4))
                     heard.append(json.loads(stream.read(size)))
-                    payload = json.dumps(answer).encode()
+                    said = answer(heard[-1]) if callable(answer) else answer
+                    payload = json.dumps(said).encode()
                     stream.write(struct.pack(">I", len(payload)) + payload)
 
         thread = threading.Thread(target=serve, daemon=True)
@@ -44,7 +47,10 @@ def workbench(place: Path, answer: dict[str, Any]) -> Iterator[list[dict[str, An
 def test_a_helper_resolves_to_its_result(folder: Path) -> None:
     place = folder / "calls"
     env = {"WORKBENCH_CALLS": str(place)}
-    with workbench(place, {"result": {"data": {"n": 1}}, "error": "", "code": ""}) as heard, driven(folder, env=env) as kernel:
+    with (
+        workbench(place, {"result": {"data": {"n": 1}}, "error": "", "code": ""}) as heard,
+        driven(folder, env=env) as kernel,
+    ):
         ran = kernel.run("(await runComposioTool('a_tool', { x: 1 }, { account: 'ca_1' })).data")
         assert ran.result == "{ n: 1 }"
         assert "A_TOOL answered" in ran.text()

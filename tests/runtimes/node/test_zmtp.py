@@ -74,7 +74,9 @@ def test_a_message_that_comes_byte_by_byte_is_understood(shared: Driven) -> None
     data = GREETING + ready()
     for index, frame in enumerate(frames):
         more = 0 if index + 1 == len(frames) else 1
-        data += (bytes([more, len(frame)]) if len(frame) < 256 else bytes([more | 2]) + struct.pack(">Q", len(frame))) + frame
+        data += (
+            bytes([more, len(frame)]) if len(frame) < 256 else bytes([more | 2]) + struct.pack(">Q", len(frame))
+        ) + frame
     with connected(shared) as peer:
         for one in data:
             peer.send(bytes([one]))
