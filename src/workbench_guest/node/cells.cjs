@@ -5,6 +5,7 @@ const { inspect, types } = require('util');
 const { INTERRUPTED, problemOf, syntaxProblem } = require('./errors.cjs');
 const { isHandle } = require('./displays.cjs');
 const { prepared } = require('./source.cjs');
+const { installTimers } = require('./timers.cjs');
 
 // Before the agent's code can put others in their place.
 const later = setImmediate;
@@ -13,11 +14,12 @@ class Cells {
   constructor({ output, displays, homes, names, evaluator }) {
     Object.assign(this, { output, displays, homes, names, evaluator });
     this.running = null;
+    installTimers(() => this.running);
   }
 
   /** Answers when it is over. */
   run({ id, content, executionCount, name }) {
-    const cell = { id, content, executionCount, name, timers: null };
+    const cell = { id, content, executionCount, name, timers: [] };
     this.running = cell;
     try {
       this.homes.enter(content.code);
@@ -35,7 +37,10 @@ class Cells {
     if (cell === null || cell.id !== id) return;
     // It was over, and what should have told so was terminated.
     if (cell.reply) this.#over(cell, cell.reply);
-    else this.#end(cell, { problem: INTERRUPTED });
+    else {
+      for (const clear of cell.timers) clear();
+      this.#end(cell, { problem: INTERRUPTED });
+    }
   }
 
   #evaluated(cell, answer) {

@@ -75,11 +75,13 @@ class Homes {
   async #bring(home, specifier, options) {
     sniff(home, specifier);
     try {
-      return await home.import(specifier, options);
+      return await home.load(specifier, options);
     } catch (error) {
-      if (error?.code !== 'ERR_MODULE_NOT_FOUND' || !isHooked()) throw error;
+      // The loader may have a hook of its own by now, which has asked.
+      const isAsked = String(error?.message).includes('[sandbox]');
+      if (error?.code !== 'ERR_MODULE_NOT_FOUND' || isAsked || !isHooked()) throw error;
       // From the folder that the package has come to lie in.
-      const next = (_, { parentURL }) => this.#home(path.dirname(fileURLToPath(parentURL))).import(specifier, options);
+      const next = (_, { parentURL }) => this.#home(path.dirname(fileURLToPath(parentURL))).load(specifier, options);
       return require(ASK).provideImport(specifier, { parentURL: pathToFileURL(home.module.filename).href }, next, error);
     }
   }
@@ -93,7 +95,7 @@ function makeHome(folder) {
   bringer.filename = module.filename;
   bringer.paths = module.paths;
   bringer._compile(BRINGING, module.filename);
-  return { module, require: Module.createRequire(module.filename), import: bringer.exports.bring, bring: null };
+  return { module, require: Module.createRequire(module.filename), load: bringer.exports.bring, bring: null };
 }
 
 // As a static one has it, which tells at once what is not there. Of modules of CommonJS more is found than Node looks for.

@@ -1,7 +1,7 @@
 'use strict';
 // The agent's names: which of them a cell added, removed or bound to another object, and all of them as a table.
 
-const { inspect } = require('util');
+const { inspect, types } = require('util');
 
 const MOST_TOLD = 200;
 // Longer texts are told apart by their lengths and ends.
@@ -99,6 +99,8 @@ function isSame(before, after) {
 
 function typeOf(value) {
   if (value === null || typeof value !== 'object') return value === null ? 'null' : typeof value;
+  // Its traps would be called.
+  if (types.isProxy(value)) return 'Proxy';
   try {
     const kind = Object.getPrototypeOf(value)?.constructor?.name;
     return typeof kind === 'string' && kind ? kind : 'Object';

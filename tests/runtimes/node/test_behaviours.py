@@ -36,9 +36,14 @@ VALUES = {
     "static import over lines": (["import {\n  join, // one\n  sep as s3,\n} from 'path';\nsep3 = s3 + 1"], "'/1'"),
     "import for its effect": (["import 'fs'; 5"], "5"),
     "dynamic import": (["(await import('node:path')).sep"], "'/'"),
-    "dynamic import in a function": (["async function i4() { return (await import('path')).sep }", "await i4()"], "'/'"),
-    "the word import in a text": (["`import x from 'y'` + \"import z from 'z'\" // import q from 'q'"],
-                                  "\"import x from 'y'import z from 'z'\""),
+    "dynamic import in a function": (
+        ["async function i4() { return (await import('path')).sep }", "await i4()"],
+        "'/'",
+    ),
+    "the word import in a text": (
+        ["`import x from 'y'` + \"import z from 'z'\" // import q from 'q'"],
+        "\"import x from 'y'import z from 'z'\"",
+    ),
     "import in a template's braces": (["`${(await import('path')).sep}`"], "'/'"),
     "a method called import": (["({ import: (x) => x }).import(3)"], "3"),
     "import.meta": (["import.meta.url.startsWith('file:///')"], "true"),
@@ -63,20 +68,34 @@ def test_a_cell_gives(shared: Driven, name: str) -> None:
 # (the cell, the name of the error, pieces of its text)
 ERRORS = {
     "an error has its line": ("1\n  null.x", "TypeError", ["Cannot read properties of null", ">:2:8"]),
-    "an error within a function": ("function g9() {\n  throw new RangeError('no')\n}\n\ng9()", "RangeError", ["at g9 (<cell ", ">:2:9", ">:5:1"]),
+    "an error within a function": (
+        "function g9() {\n  throw new RangeError('no')\n}\n\ng9()",
+        "RangeError",
+        ["at g9 (<cell ", ">:2:9", ">:5:1"],
+    ),
     "an error after await": ("await null\nthrow new Error('late')", "Error", ["late", ">:2:7"]),
     "a rejected promise": ("Promise.reject(new TypeError('r'))", "TypeError", ["r"]),
     "what is no error": ("throw 'words'", "Uncaught", ["Uncaught 'words'"]),
     "nothing at all": ("throw undefined", "Uncaught", ["Uncaught undefined"]),
-    "code that cannot be read": ("let ok = 1\nlet y = = 2", "SyntaxError", [">:2\nlet y = = 2\n        ^\n", "Unexpected token '='"]),
+    "code that cannot be read": (
+        "let ok = 1\nlet y = = 2",
+        "SyntaxError",
+        [">:2\nlet y = = 2\n        ^\n", "Unexpected token '='"],
+    ),
     "a text that is no JSON": ("JSON.parse('{')", "SyntaxError", ["JSON", ">:1:6"]),
     "a name that is not there": ("nowhere_1", "ReferenceError", ["nowhere_1 is not defined"]),
     "an export that is not there": ("import { nothing } from 'path'", "SyntaxError", ["'path'", "'nothing'"]),
     "a package that is not there": ("require('not-there-1')", "Error", ["Cannot find module 'not-there-1'"]),
-    "a package that is not there, imported": ("await import('not-there-2')", "Error", ["Cannot find package 'not-there-2'"]),
+    "a package that is not there, imported": (
+        "await import('not-there-2')",
+        "Error",
+        ["Cannot find package 'not-there-2'"],
+    ),
     "an error with its cause": ("throw new Error('b', { cause: new Error('a') })", "Error", ["b", "cause", "a"]),
     "an object that cannot be shown": (
-        "throw { [Symbol.for('nodejs.util.inspect.custom')]() { throw new Error('x') } }", "Uncaught", ["cannot be shown"]
+        "throw { [Symbol.for('nodejs.util.inspect.custom')]() { throw new Error('x') } }",
+        "Uncaught",
+        ["cannot be shown"],
     ),
 }
 
@@ -101,10 +120,15 @@ def test_a_printed_error_has_no_lines_of_ours_either(shared: Driven) -> None:
 
 
 def test_streams_come_in_order_with_displays_between(shared: Driven) -> None:
-    code = "console.log('a'); console.error('b'); display('c'); process.stdout.write('d'); process.stderr.write('e'); 'f'"
+    code = (
+        "console.log('a'); console.error('b'); display('c'); process.stdout.write('d'); process.stderr.write('e'); 'f'"
+    )
     ran = shared.run(code)
-    order = [one["content"].get("text") or one["content"]["data"]["text/plain"] for one in ran.messages
-             if one["msg_type"] in ("stream", "display_data", "execute_result")]
+    order = [
+        one["content"].get("text") or one["content"]["data"]["text/plain"]
+        for one in ran.messages
+        if one["msg_type"] in ("stream", "display_data", "execute_result")
+    ]
     assert order == ["a\n", "b\n", "'c'", "d", "e", "'f'"]
 
 
@@ -145,8 +169,12 @@ def test_displays_have_their_types(shared: Driven) -> None:
     display({ [Symbol.for('Jupyter.display')]() { return { 'application/x': 'own' } } }); html`<u>${2}</u>`"""
     ran = shared.run(code)
     shown = [one["content"]["data"] for one in ran.of("display_data")]
-    assert shown[:4] == [{"text/html": "<b>x</b>"}, {"text/markdown": "**1**"}, {"image/svg+xml": "<svg/>"},
-                         {"application/json": {"a": [1]}}]
+    assert shown[:4] == [
+        {"text/html": "<b>x</b>"},
+        {"text/markdown": "**1**"},
+        {"image/svg+xml": "<svg/>"},
+        {"application/json": {"a": [1]}},
+    ]
     assert base64.b64decode(shown[4]["image/png"]) == png
     assert shown[5] == {"text/html": "<i>", "text/plain": "i"}
     assert shown[6]["application/x"] == "own"
@@ -154,7 +182,9 @@ def test_displays_have_their_types(shared: Driven) -> None:
 
 
 def test_a_display_is_updated_and_cleared(shared: Driven) -> None:
-    ran = shared.run("const h8 = display('one', { display_id: 'id8' }); h8.update('two'); display('three', { display_id: 'id8', update: true }); display.clear({ wait: true })")
+    ran = shared.run(
+        "const h8 = display('one', { display_id: 'id8' }); h8.update('two'); display('three', { display_id: 'id8', update: true }); display.clear({ wait: true })"
+    )
     first = ran.of("display_data")[0]["content"]
     updates = [one["content"] for one in ran.of("update_display_data")]
     assert [one["data"]["text/plain"] for one in (first, *updates)] == ["'one'", "'two'", "'three'"]
@@ -179,8 +209,12 @@ def test_a_receipt_names_what_is_new_gone_and_bound_again(kernel: Driven) -> Non
 
 
 def test_variables_are_a_table_and_nothing_of_theirs_is_called(kernel: Driven) -> None:
-    kernel.run("let a = [1, 2, 3]; const b = 'text'; class Own { get x() { throw new Error('called') } }; var c = new Own()")
-    kernel.run("const d = new Proxy({}, { get() { throw new Error('trapped') }, ownKeys() { while (true); } }); const f = () => 1")
+    kernel.run(
+        "let a = [1, 2, 3]; const b = 'text'; class Own { get x() { throw new Error('called') } }; var c = new Own()"
+    )
+    kernel.run(
+        "const d = new Proxy({}, { get() { throw new Error('trapped') }, ownKeys() { while (true); } }); const f = () => 1"
+    )
     rows = {row["name"]: row for row in kernel.ask("workbench_variables_request", {"most": 50})["variables"]}
     assert set(rows) == {"a", "b", "Own", "c", "d", "f"}
     assert rows["a"] == {"name": "a", "type": "Array", "size": "3 items", "preview": "[ 1, 2, 3 ]"}
@@ -235,9 +269,14 @@ def test_exit_in_a_cell_ends_the_kernel_with_its_code_and_all_that_was_printed(f
 
 
 def test_after_an_error_what_was_sent_meanwhile_is_not_run(kernel: Driven) -> None:
-    ids = [kernel.client.execute(code) for code in ("await new Promise(d => setTimeout(d, 300)); throw 1", "globalThis.ran = 1")]
-    answers = {one["parent_header"]["msg_id"]: one["content"]["status"] for one in
-               (kernel.client.get_shell_msg(timeout=20) for _ in ids)}
+    ids = [
+        kernel.client.execute(code)
+        for code in ("await new Promise(d => setTimeout(d, 300)); throw 1", "globalThis.ran = 1")
+    ]
+    answers = {
+        one["parent_header"]["msg_id"]: one["content"]["status"]
+        for one in (kernel.client.get_shell_msg(timeout=20) for _ in ids)
+    }
     assert [answers[one] for one in ids] == ["error", "aborted"]
     kernel.client.get_iopub_msg(timeout=20)
     assert kernel.run("typeof ran").result == "'undefined'"

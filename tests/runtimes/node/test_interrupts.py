@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.runtimes.node.driving import Driven, driven
 
-HERE = "process.stdout.write('here'); await new Promise((done) => setTimeout(done, 50));"
+HERE = "process.stdout.write('here'); "
 BUSY = {
     "a loop": "while (true);",
     "a loop that catches": "while (true) { try { while (true); } catch {} }",
@@ -27,6 +27,7 @@ BUSY = {
     "a child that ignores the signal": "require('child_process').spawn('sh', ['-c', 'trap \"\" INT; sleep 100']); await new Promise(() => {})",
     "a flood of output": "for (let i = 0; ; i++) console.log(i)",
     "a promise as the last value": "new Promise(() => {})",
+    "an await before a loop": "await new Promise((done) => setTimeout(done, 400)); while (true);",
     "a sleep in a loop": "const { setTimeout: sleep } = require('timers/promises'); while (true) await sleep(1)",
 }
 
