@@ -16,7 +16,8 @@ _FOLDERS = {"R_SHARE_DIR": "share", "R_INCLUDE_DIR": "include", "R_DOC_DIR": "do
 # No prompt, nothing read or written beside what is said here.
 _ARGUMENTS = (b"R", b"--quiet", b"--no-save", b"--no-restore", b"--no-init-file", b"--no-readline")
 _UTF8 = 1
-_STRINGS = 16
+# Kinds of objects.
+_STRINGS, _PROMISE = 16, 5
 
 _Write = CFUNCTYPE(None, c_void_p, c_int, c_int)
 _Read = CFUNCTYPE(c_int, c_char_p, c_void_p, c_int, c_int)
@@ -41,6 +42,7 @@ _FUNCTIONS: dict[str, list[object]] = {
     "R_MakeExternalPtr": [c_void_p, c_void_p, c_void_p],
     "Rf_defineVar": [c_void_p, c_void_p, c_void_p],
     "Rf_findVarInFrame": [c_void_p, c_void_p],
+    "PRVALUE": [c_void_p],
     "R_lsInternal3": [c_void_p, c_int, c_int],
 }
 
@@ -69,6 +71,7 @@ class Embedded:
         self._write, self._read, self._asked = write, read, asked
         self._start()
         self._nil, self._global = self._variable("R_NilValue"), self._variable("R_GlobalEnv")
+        self._unbound = self._variable("R_UnboundValue")
         self._define_bridge()
 
     def _start(self) -> None:
@@ -159,6 +162,14 @@ class Embedded:
             active = lib.R_BindingIsActive(symbol, self._global)
             found[name] = 0 if active else int(lib.Rf_findVarInFrame(self._global, symbol))
         return found
+
+    def is_promise(self, name: str) -> bool:
+        """Whether nobody has asked for this name's value yet, which would be computed then."""
+        symbol = self._lib.Rf_install(name.encode())
+        if self._lib.R_BindingIsActive(symbol, self._global):
+            return False
+        value = self._lib.Rf_findVarInFrame(self._global, symbol)
+        return bool(self._lib.TYPEOF(value) == _PROMISE and self._lib.PRVALUE(value) == self._unbound)
 
     def call(self, function: int, texts: Sequence[str]) -> list[str] | None:
         """What a function of R's says to these texts; None if it was left by a jump."""

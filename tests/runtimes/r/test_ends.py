@@ -23,6 +23,13 @@ def test_a_shutdown_ends_it_while_a_cell_runs(tmp_path: Path) -> None:
         assert r.process.wait(PATIENCE_S) == 0
 
 
+def test_a_shutdown_ends_it_while_nothing_runs(tmp_path: Path) -> None:
+    with kernel(tmp_path) as r:
+        r.run("1")
+        assert r.ask("shutdown_request", {"restart": True}, "control") == {"status": "ok", "restart": True}
+        assert r.process.wait(PATIENCE_S) == 0
+
+
 def test_a_message_that_is_not_signed_is_not_obeyed(tmp_path: Path) -> None:
     with kernel(tmp_path) as r:
         stranger = r.connect(zmq.DEALER, 1)
