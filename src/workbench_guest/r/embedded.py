@@ -19,7 +19,7 @@ _UTF8 = 1
 # Kinds of objects.
 _STRINGS, _PROMISE = 16, 5
 
-_Write = CFUNCTYPE(None, c_void_p, c_int, c_int)
+_Write = CFUNCTYPE(None, c_char_p, c_int, c_int)
 _Read = CFUNCTYPE(c_int, c_char_p, c_void_p, c_int, c_int)
 _Bridge = CFUNCTYPE(c_void_p, c_void_p, c_void_p)
 
@@ -51,9 +51,10 @@ class Embedded:
     """One R; there can be no second one in a process."""
 
     def __init__(
-        self, write: Callable[[bytes, int], None], read: Callable[[], None], asked: Callable[[str, list[str]], str]
+        self, write: Callable[[bytes, int, int], None], read: Callable[[], None], asked: Callable[[str, list[str]], str]
     ) -> None:
-        """`write` gets what R prints, and 1 if it is for stderr; `read` hears that somebody wants input, and gets none.
+        """`write` gets what R prints, its length, and 1 if it is for stderr; `read` hears that somebody
+        wants input, and gets none.
 
         `asked` answers what R code asks by `.Call(bridge, kind, texts)`, and raises nothing.
         """
@@ -80,7 +81,7 @@ class Embedded:
         before = {number: signal.getsignal(number) for number in (signal.SIGPIPE, signal.SIGUSR1, signal.SIGUSR2)}
         lib.Rf_initialize_R(len(_ARGUMENTS), (c_char_p * len(_ARGUMENTS))(*_ARGUMENTS))
         c_int.in_dll(lib, "R_Interactive").value = 0
-        self._callbacks = (_Write(self._on_write), _Read(self._on_read), _Bridge(self._on_bridge))
+        self._callbacks = (_Write(self._write), _Read(self._on_read), _Bridge(self._on_bridge))
         for name, value in (
             ("ptr_R_WriteConsole", None),
             ("ptr_R_WriteConsoleEx", ctypes.cast(self._callbacks[0], c_void_p).value),
@@ -97,9 +98,6 @@ class Embedded:
         return c_void_p.in_dll(self._lib, name).value or 0
 
     # What R calls
-
-    def _on_write(self, text: int, length: int, kind: int) -> None:
-        self._write(ctypes.string_at(text, length), kind)
 
     def _on_read(self, _prompt: bytes, _buffer: int, _size: int, _history: int) -> int:
         self._read()
