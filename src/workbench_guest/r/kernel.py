@@ -95,6 +95,9 @@ class Kernel:
         else:
             self._answer(message)
         self._printed.flush()
+        if self._leaving is not None:
+            # Who waits for idle hears of the end instead, and sends nothing that would be lost with it.
+            return
         self._publish("status", {"execution_state": "idle"})
         for one in behind:
             self._abort(one)
