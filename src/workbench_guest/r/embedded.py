@@ -16,9 +16,10 @@ _FOLDERS = {"R_SHARE_DIR": "share", "R_INCLUDE_DIR": "include", "R_DOC_DIR": "do
 # No prompt, nothing read or written beside what is said here.
 _ARGUMENTS = (b"R", b"--quiet", b"--no-save", b"--no-restore", b"--no-init-file", b"--no-readline")
 _UTF8 = 1
-_STRINGS = 16
+# Kinds of objects.
+_STRINGS, _PROMISE = 16, 5
 
-_Write = CFUNCTYPE(None, c_void_p, c_int, c_int)
+_Write = CFUNCTYPE(None, c_char_p, c_int, c_int)
 _Read = CFUNCTYPE(c_int, c_char_p, c_void_p, c_int, c_int)
 _Bridge = CFUNCTYPE(c_void_p, c_void_p, c_void_p)
 
@@ -41,6 +42,7 @@ _FUNCTIONS: dict[str, list[object]] = {
     "R_MakeExternalPtr": [c_void_p, c_void_p, c_void_p],
     "Rf_defineVar": [c_void_p, c_void_p, c_void_p],
     "Rf_findVarInFrame": [c_void_p, c_void_p],
+    "PRVALUE": [c_void_p],
     "R_lsInternal3": [c_void_p, c_int, c_int],
 }
 
@@ -49,9 +51,10 @@ class Embedded:
     """One R; there can be no second one in a process."""
 
     def __init__(
-        self, write: Callable[[bytes, int], None], read: Callable[[], None], asked: Callable[[str, list[str]], str]
+        self, write: Callable[[bytes, int, int], None], read: Callable[[], None], asked: Callable[[str, list[str]], str]
     ) -> None:
-        """`write` gets what R prints, and 1 if it is for stderr; `read` hears that somebody wants input, and gets none.
+        """`write` gets what R prints, its length, and 1 if it is for stderr; `read` hears that somebody
+        wants input, and gets none.
 
         `asked` answers what R code asks by `.Call(bridge, kind, texts)`, and raises nothing.
         """
@@ -69,6 +72,7 @@ class Embedded:
         self._write, self._read, self._asked = write, read, asked
         self._start()
         self._nil, self._global = self._variable("R_NilValue"), self._variable("R_GlobalEnv")
+        self._unbound = self._variable("R_UnboundValue")
         self._define_bridge()
 
     def _start(self) -> None:
@@ -77,7 +81,7 @@ class Embedded:
         before = {number: signal.getsignal(number) for number in (signal.SIGPIPE, signal.SIGUSR1, signal.SIGUSR2)}
         lib.Rf_initialize_R(len(_ARGUMENTS), (c_char_p * len(_ARGUMENTS))(*_ARGUMENTS))
         c_int.in_dll(lib, "R_Interactive").value = 0
-        self._callbacks = (_Write(self._on_write), _Read(self._on_read), _Bridge(self._on_bridge))
+        self._callbacks = (_Write(self._write), _Read(self._on_read), _Bridge(self._on_bridge))
         for name, value in (
             ("ptr_R_WriteConsole", None),
             ("ptr_R_WriteConsoleEx", ctypes.cast(self._callbacks[0], c_void_p).value),
@@ -94,9 +98,6 @@ class Embedded:
         return c_void_p.in_dll(self._lib, name).value or 0
 
     # What R calls
-
-    def _on_write(self, text: int, length: int, kind: int) -> None:
-        self._write(ctypes.string_at(text, length), kind)
 
     def _on_read(self, _prompt: bytes, _buffer: int, _size: int, _history: int) -> int:
         self._read()
@@ -159,6 +160,14 @@ class Embedded:
             active = lib.R_BindingIsActive(symbol, self._global)
             found[name] = 0 if active else int(lib.Rf_findVarInFrame(self._global, symbol))
         return found
+
+    def is_promise(self, name: str) -> bool:
+        """Whether nobody has asked for this name's value yet, which would be computed then."""
+        symbol = self._lib.Rf_install(name.encode())
+        if self._lib.R_BindingIsActive(symbol, self._global):
+            return False
+        value = self._lib.Rf_findVarInFrame(self._global, symbol)
+        return bool(self._lib.TYPEOF(value) == _PROMISE and self._lib.PRVALUE(value) == self._unbound)
 
     def call(self, function: int, texts: Sequence[str]) -> list[str] | None:
         """What a function of R's says to these texts; None if it was left by a jump."""

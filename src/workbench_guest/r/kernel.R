@@ -17,7 +17,7 @@ start <- function(files) {
   attach_helpers()
   watch_pages()
   tell("version", paste(R.version$major, R.version$minor, sep = "."))
-  # How many calls of ours are between `run_user` and the user's own: counted, as R's own differ from version to version.
+  # How many calls there are between `run_user` and the user's own: counted, as versions of R differ.
   cell$inside <- run_user(quote(base::sys.nframe()))$value - cell$own
   "ok"
 }
@@ -96,7 +96,8 @@ failed <- function(problem) {
   head <- if (is.null(call)) paste0("Error: ", said) else paste0("Error in ", shortly(call), ": ", said)
   calls <- vapply(cell$calls, shortly, "")
   # As many as anybody reads of a recursion without end.
-  if (length(calls) > 40) calls <- c(calls[1:20], sprintf("... %d more ...", length(calls) - 40), utils::tail(calls, 20))
+  more <- length(calls) - 40
+  if (more > 0) calls <- c(calls[1:20], sprintf("... %d more ...", more), utils::tail(calls, 20))
   numbered <- if (length(calls)) c("Traceback:", paste0(seq_along(calls), ". ", calls)) else character()
   c("error", class(problem)[[1]], said, head, numbered)
 }

@@ -41,6 +41,7 @@ class Kernel:
         self._wire = Wire(connection)
         self._parent: dict[str, Any] = {}
         self._count = 0
+        self._busy = False
         self._leaving: int | None = None
         self._printed = Printed(lambda stream, text: self._publish("stream", {"name": stream, "text": text}))
         self._asked = Asked(self._printed, self._publish)
@@ -69,11 +70,16 @@ class Kernel:
         without_interrupts(threading.Thread(target=self._control, name="control", daemon=True).start)
         self._publish("status", {"execution_state": "starting"})
         while self._leaving is None:
+            if not self._wire.wait():
+                self._leaving = 0
+                break
             message = self._wire.receive(self._wire.shell)
             # One that came late is about no cell any more.
             self._r.interrupted = False
             if message is not None:
+                self._busy = True
                 self._serve(message)
+                self._busy = False
         self._wire.close()
         return self._leaving
 
@@ -83,15 +89,18 @@ class Kernel:
             return
         self._parent = message.header
         self._publish("status", {"execution_state": "busy"})
-        went_on = True
+        behind: list[Message] = []
         if message.kind == "execute_request":
-            went_on = self._execute(message)
+            behind = self._execute(message)
         else:
             self._answer(message)
         self._printed.flush()
+        if self._leaving is not None:
+            # Who waits for idle hears of the end instead, and sends nothing that would be lost with it.
+            return
         self._publish("status", {"execution_state": "idle"})
-        if not went_on:
-            self._abort_those_behind()
+        for one in behind:
+            self._abort(one)
 
     def _answer(self, message: Message) -> None:
         request = self._requests.get(message.kind)
@@ -100,8 +109,8 @@ class Kernel:
 
     # Cells
 
-    def _execute(self, message: Message) -> bool:
-        """Whether those that wait behind it are to run."""
+    def _execute(self, message: Message) -> list[Message]:
+        """Those that wait behind it and are not to run."""
         code, silent = str(message.content.get("code", "")), bool(message.content.get("silent"))
         if not silent:
             self._count += bool(message.content.get("store_history", True))
@@ -121,14 +130,18 @@ class Kernel:
             self._publish("error", error)
         if self._leaving is not None:
             content["payload"] = [{"source": "ask_exit", "keepkernel": False}]
+        # An interrupt was for this one.
+        failed = problem is not None and problem is not INTERRUPTED
+        behind = self._sent_together() if failed and message.content.get("stop_on_error", True) else []
         told = {**changes(before, self._r.places()), "cwd": _working_folder()}
         self._wire.reply(self._wire.shell, message, content, {"workbench": told})
-        # An interrupt was for this one.
-        return problem is None or problem is INTERRUPTED or not message.content.get("stop_on_error", True)
+        return behind
 
     def _run(self, code: str) -> list[str] | None:
         """Why it failed: name, message, lines; None if it did not."""
-        began = self._say("begin", code) or ["error", *_LEFT_BY_A_JUMP]
+        began = self._say("begin", code)
+        if began is None:
+            return INTERRUPTED
         if began[0] == "error":
             return began[1:]
         for index in range(int(began[1])):
@@ -148,19 +161,23 @@ class Kernel:
                 return told[1:]
         return None
 
-    def _abort_those_behind(self) -> None:
+    def _sent_together(self) -> list[Message]:
+        """What was sent before anybody could know that this cell has failed."""
+        found: list[Message] = []
+        while self._wire.shell.poll(0 if found else _BEHIND_MS, zmq.POLLIN):
+            if (message := self._wire.receive(self._wire.shell, wait=False)) is not None:
+                found.append(message)
+        return found
+
+    def _abort(self, message: Message) -> None:
         """As notebooks expect it that send many at once; the host sends one at a time, and asks for none of this."""
-        while self._wire.shell.poll(_BEHIND_MS, zmq.POLLIN):
-            message = self._wire.receive(self._wire.shell, wait=False)
-            if message is None:
-                continue
-            if message.kind != "execute_request":
-                self._serve(message)
-                continue
-            self._parent = message.header
-            self._publish("status", {"execution_state": "busy"})
-            self._wire.reply(self._wire.shell, message, {"status": "aborted", "execution_count": self._count})
-            self._publish("status", {"execution_state": "idle"})
+        if message.kind != "execute_request":
+            self._serve(message)
+            return
+        self._parent = message.header
+        self._publish("status", {"execution_state": "busy"})
+        self._wire.reply(self._wire.shell, message, {"status": "aborted", "execution_count": self._count})
+        self._publish("status", {"execution_state": "idle"})
 
     # Questions
 
@@ -197,7 +214,8 @@ class Kernel:
 
     def _variables(self, message: Message) -> dict[str, Any]:
         most = int(message.content.get("most", _MOST_VARIABLES))
-        told = self._say("described", *sorted(self._r.places())[:most]) or []
+        names = [name for name in sorted(self._r.places()) if not self._r.is_promise(name)]
+        told = self._say("described", *names[:most]) or []
         columns = ("name", "type", "size", "preview")
         rows = [dict(zip(columns, told[at : at + 4], strict=False)) for at in range(0, len(told), len(columns))]
         return {"status": "ok", "variables": rows}
@@ -208,6 +226,7 @@ class Kernel:
             try:
                 message = self._wire.receive(self._wire.control)
             except zmq.ZMQError:
+                self._wire.control.close()
                 return
             if message is None:
                 continue
@@ -216,11 +235,18 @@ class Kernel:
                 self._asked.interrupt()
             elif message.kind == "shutdown_request":
                 self._wire.reply(self._wire.control, message, {"status": "ok", **message.content})
-                self._printed.flush()
-                self._wire.close()
-                os._exit(0)
+                self._end()
             elif message.kind == "kernel_info_request":
                 self._wire.reply(self._wire.control, message, self._info(message))
+
+    def _end(self) -> None:
+        """By the thread of control."""
+        if not self._busy:
+            self._wire.end()
+            return
+        self._printed.flush()
+        self._wire.leave_a_cell()
+        os._exit(0)
 
 
 def _working_folder() -> str:

@@ -32,7 +32,8 @@ open_device <- function(...) {
 
 # The user may have closed it, and opened another one under the number.
 device_is_open <- function() {
-  !is.null(cell$device) && cell$device <= length(.Devices) && identical(attr(.Devices[[cell$device]], "filepath"), cell$path)
+  number <- cell$device
+  !is.null(number) && number <= length(.Devices) && identical(attr(.Devices[[number]], "filepath"), cell$path)
 }
 
 close_device <- function() {

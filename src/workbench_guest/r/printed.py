@@ -26,46 +26,49 @@ class Printed:
         self._tell = tell
         self._owner = os.getpid()
         self._lock = threading.RLock()
-        self._stream = "stdout"
-        self._texts: list[str] = []
+        self._kind = 0
+        """of what waits: where it is in STREAMS"""
+        self._pieces: list[bytes] = []
         self._size = 0
-        self._kept: list[str] | None = None
+        self._kept: list[bytes] | None = None
         self._kept_size = 0
         self._some = threading.Event()
         self._decoders = [codecs.getincrementaldecoder("utf-8")("replace") for _ in STREAMS]
         without_interrupts(threading.Thread(target=self._send_soon, name="printed", daemon=True).start)
 
-    def write(self, data: bytes, kind: int) -> None:
-        """`kind` is 0 for stdout; R calls this."""
+    def write(self, data: bytes, _size: int, kind: int) -> None:
+        """`kind` is 0 for stdout. R calls this, several times for one `cat`: everything else waits until it is sent."""
         if os.getpid() != self._owner:
-            os.write(1 + bool(kind), data)
+            os.write(1 + kind, data)
             return
         with self._lock:
-            text = self._decoders[bool(kind)].decode(data)
-            if self._kept is not None and not kind:
-                self._keep(text)
+            if kind == self._kind and self._pieces and self._kept is None and self._size < _PIECE:
+                self._pieces.append(data)
+                self._size += len(data)
+            elif self._kept is not None and not kind:
+                self._keep(data)
             else:
-                self.say(STREAMS[bool(kind)], text)
+                self._add(data, kind)
 
-    def _keep(self, text: str) -> None:
+    def _add(self, data: bytes, kind: int) -> None:
+        if kind != self._kind or self._size >= _PIECE:
+            self.flush()
+            self._kind = kind
+        self._pieces.append(data)
+        self._size += len(data)
+        self._some.set()
+
+    def _keep(self, data: bytes) -> None:
         assert self._kept is not None
-        self._kept.append(text)
-        self._kept_size += len(text)
+        self._kept.append(data)
+        self._kept_size += len(data)
         if self._kept_size > _MOST_KEPT:
             self.say("stdout", self.release())
 
     def say(self, stream: str, text: str) -> None:
         """Add to a stream."""
         with self._lock:
-            if stream != self._stream:
-                self.flush()
-                self._stream = stream
-            self._texts.append(text)
-            self._size += len(text)
-            if self._size >= _PIECE:
-                self.flush()
-            elif not self._some.is_set():
-                self._some.set()
+            self._add(text.encode("utf-8", "replace"), STREAMS.index(stream))
 
     def keep(self) -> None:
         """Hold stdout back from now on: it may be the text of a value."""
@@ -76,16 +79,16 @@ class Printed:
         """What was held back; nothing is any more."""
         with self._lock:
             kept, self._kept = self._kept or [], None
-            return "".join(kept)
+            return b"".join(kept).decode("utf-8", "replace")
 
     def flush(self) -> None:
         """All of it, now."""
         with self._lock:
-            text = "".join(self._texts)
-            self._texts, self._size = [], 0
+            text = self._decoders[self._kind].decode(b"".join(self._pieces))
+            self._pieces, self._size = [], 0
             self._some.clear()
             for start in range(0, len(text), _PIECE):
-                self._tell(self._stream, text[start : start + _PIECE])
+                self._tell(STREAMS[self._kind], text[start : start + _PIECE])
 
     def _send_soon(self) -> None:
         pause = threading.Event()

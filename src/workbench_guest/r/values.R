@@ -89,12 +89,14 @@ html_of_table <- function(value) {
   lines <- apply(body, 1, paste, collapse = "")
   if (!is.null(labels)) lines <- paste0("<th scope=\"row\">", escaped(labels[seq_len(rows)]), "</th>", lines)
   corner <- if (is.null(labels)) "" else "<th></th>"
-  shown <- if (rows < nrow(value) || columns < ncol(value)) sprintf(", the first %d × %d are shown", rows, columns) else ""
+  whole <- rows == nrow(value) && columns == ncol(value)
+  shown <- if (whole) "" else sprintf(", the first %d \u00d7 %d are shown", rows, columns)
+  head_cells <- function(texts) paste0("<th scope=\"col\">", texts, "</th>", collapse = "")
   paste(c(
     "<table class=\"dataframe\">",
-    sprintf("<caption>%s: %d × %d%s</caption>", escaped(class(value)[[1]]), nrow(value), ncol(value), shown),
-    sprintf("<thead><tr>%s%s</tr>", corner, paste0("<th scope=\"col\">", titles, "</th>", collapse = "")),
-    sprintf("<tr>%s%s</tr></thead>", corner, paste0("<th scope=\"col\">&lt;", escaped(kinds), "&gt;</th>", collapse = "")),
+    sprintf("<caption>%s: %d \u00d7 %d%s</caption>", escaped(class(value)[[1]]), nrow(value), ncol(value), shown),
+    sprintf("<thead><tr>%s%s</tr>", corner, head_cells(titles)),
+    sprintf("<tr>%s%s</tr></thead>", corner, head_cells(paste0("&lt;", escaped(kinds), "&gt;"))),
     "<tbody>", if (rows > 0) paste0("<tr>", lines, "</tr>"), "</tbody>", "</table>"
   ), collapse = "\n")
 }
@@ -149,7 +151,8 @@ show_bundle <- function(data, metadata = NULL, ...) {
   data <- data[!vapply(data, is.null, TRUE)]
   texts <- vapply(names(data), function(kind) {
     content <- data[[kind]]
-    if (is.character(content)) paste(content, collapse = "\n") else as.character(jsonlite::toJSON(content, auto_unbox = TRUE))
+    if (is.character(content)) return(paste(content, collapse = "\n"))
+    as.character(jsonlite::toJSON(content, auto_unbox = TRUE))
   }, "")
   tell("display_data", rbind(names(texts), texts))
   invisible()
@@ -162,7 +165,9 @@ described <- function(names) {
   unlist(lapply(names, function(name) {
     if (bindingIsActive(name, globalenv())) return(c(name, "active binding", "", ""))
     value <- get(name, globalenv())
-    c(name, class(value)[[1]], tryCatch(size_of(value), error = function(e) ""), tryCatch(preview_of(value), error = function(e) ""))
+    # The user's own methods may run here, and fail.
+    or_nothing <- function(text) tryCatch(text, error = function(problem) "")
+    c(name, class(value)[[1]], or_nothing(size_of(value)), or_nothing(preview_of(value)))
   }))
 }
 
@@ -173,13 +178,18 @@ size_of <- function(value) {
   sprintf("%d item%s", length(value), if (length(value) == 1) "" else "s")
 }
 
+first_ones <- function(values) {
+  values <- utils::head(as.vector(values), 8)
+  if (is.character(values)) dQuote(substr(values, 1, 80), FALSE) else format(values, trim = TRUE)
+}
+
 preview_of <- function(value) {
   text <- if (is.data.frame(value)) paste("columns", paste(utils::head(names(value), 8), collapse = ", "))
   else if (is.function(value)) sub("NULL$", "", paste(deparse(args(value), nlines = 2L), collapse = ""))
   else if (is.environment(value)) "<environment>"
   else if (isS4(value)) sprintf("<%s>", class(value)[[1]])
   else if (is.list(value)) paste("list of", paste(utils::head(names(value), 8), collapse = ", "))
-  else paste(utils::head(if (is.character(value)) dQuote(substr(value, 1, 80), FALSE) else format(unclass(utils::head(value, 8)), trim = TRUE), 8), collapse = ", ")
+  else paste(first_ones(unclass(value)), collapse = ", ")
   text <- gsub("\n", " ", text, fixed = TRUE)
   if (nchar(text) > 80) paste0(substr(text, 1, 79), "\u2026") else text
 }

@@ -21,9 +21,11 @@ import zmq
 _DELIMITER = b"<IDS|MSG>"
 _VERSION = "5.4"
 _INSIDE = "inproc://published"
+_END = "inproc://end"
 # Of messages that wait between a cell and its readers; a cell that prints faster than that waits.
 _MOST_WAITING = 200
 _LEAVE_MS = 2000
+_MOMENT_S = 0.1
 
 
 @dataclass(frozen=True)
@@ -54,9 +56,10 @@ class Wire:
         self._stdin = self._bound(connection, "stdin", zmq.ROUTER)
         self._heart = self._bound(connection, "hb", zmq.ROUTER)
         self._published = self._bound(connection, "iopub", zmq.XPUB, {zmq.XPUB_NODROP: 1, zmq.XPUB_VERBOSE: 1})
+        inner = self._inside(zmq.PULL, _INSIDE)
         self._out = self._inside(zmq.PUSH)
-        inner = self._inside(zmq.PULL, bind=True)
         self._out.connect(_INSIDE)
+        self._end = self._inside(zmq.PULL, _END)
         self._publisher = threading.Thread(target=self._publish, args=(inner,), name="published", daemon=True)
         without_interrupts(self._publisher.start)
         without_interrupts(threading.Thread(target=self._beat, name="heartbeat", daemon=True).start)
@@ -73,18 +76,32 @@ class Wire:
         made.bind(f"{connection['transport']}://{connection['ip']}{separator}{port}")
         return made
 
-    def _inside(self, kind: int, *, bind: bool = False) -> zmq.Socket[bytes]:
+    def _inside(self, kind: int, name: str = "") -> zmq.Socket[bytes]:
         made: zmq.Socket[bytes] = self._context.socket(kind)
         made.set_hwm(_MOST_WAITING)
-        if bind:
-            made.bind(_INSIDE)
+        made.linger = 0
+        if name:
+            made.bind(name)
         return made
+
+    def wait(self) -> bool:
+        """For a request on `shell`: False if somebody wants the end instead."""
+        poller = zmq.Poller()
+        for one in (self.shell, self._end):
+            poller.register(one, zmq.POLLIN)
+        return self._end not in dict(poller.poll())
+
+    def end(self) -> None:
+        """Have `wait` come back, from another thread."""
+        with self._context.socket(zmq.PUSH) as telling:
+            telling.connect(_END)
+            telling.send(b"")
 
     def _beat(self) -> None:
         try:
             zmq.proxy(self._heart, self._heart)
         except zmq.ZMQError:
-            return
+            self._heart.close(0)
 
     def _publish(self, inner: zmq.Socket[bytes]) -> None:
         poller = zmq.Poller()
@@ -99,6 +116,8 @@ class Wire:
             if inner in ready:
                 frames = inner.recv_multipart()
                 if len(frames) == 1:
+                    inner.close(0)
+                    self._published.close(_LEAVE_MS)
                     return
                 self._published.send_multipart(frames)
 
@@ -126,7 +145,7 @@ class Wire:
             start = frames.index(_DELIMITER)
             signature, *parts = frames[start + 1 : start + 6]
             # BARRIER: any process that reaches the socket could give orders; held by
-            # tests/runtimes/r/test_protocol.py.
+            # tests/runtimes/r/test_ends.py.
             if self._key and not hmac.compare_digest(self._signed(parts), signature):
                 return None
             header, _, _, content = (json.loads(part) for part in parts)
@@ -156,12 +175,22 @@ class Wire:
         return [_DELIMITER, self._signed(parts) if self._key else b"", *parts]
 
     def close(self) -> None:
-        """After what was said has left; waits for slow readers no longer than a moment."""
+        """By who reads `shell`: after what was said has left, and no longer than a moment after."""
+        self._end_publishing()
+        for one in (self.shell, self._stdin, self._out, self._end):
+            one.close(_LEAVE_MS)
+        # Whoever reads the others is woken, and closes them.
+        self._context.term()
+
+    def _end_publishing(self) -> None:
         with self._lock:
             self._out.send_multipart([b""])
         self._publisher.join(_LEAVE_MS / 1000)
-        for one in (self.shell, self.control, self._published, self._stdin):
-            one.close(_LEAVE_MS)
+
+    def leave_a_cell(self) -> None:
+        """By another thread, while R does not listen: what was said is given a moment."""
+        self._end_publishing()
+        threading.Event().wait(_MOMENT_S)
 
 
 def without_interrupts(do: Callable[[], None]) -> None:

@@ -77,7 +77,7 @@ class RKernel:
             self.connect(zmq.DEALER, 4),
         )
         self.iopub.subscribe(b"")
-        assert self._next(self.iopub)["msg_type"] == "iopub_welcome"
+        assert self.next(self.iopub)["msg_type"] == "iopub_welcome"
 
     def connect(self, kind: int, number: int) -> zmq.Socket[bytes]:
         socket: zmq.Socket[bytes] = self._context.socket(kind)
@@ -86,7 +86,7 @@ class RKernel:
         socket.connect(f"ipc://{self.address}-{number}")
         return socket
 
-    def _next(self, socket: zmq.Socket[bytes]) -> dict[str, Any]:
+    def next(self, socket: zmq.Socket[bytes]) -> dict[str, Any]:
         assert socket.poll(int(PATIENCE_S * 1000)), f"nothing came; the process: {self.process.poll()}"
         frames = socket.recv_multipart()
         return dict(self.session.deserialize(self.session.feed_identities(frames)[1]))
@@ -94,7 +94,7 @@ class RKernel:
     def ask(self, kind: str, content: dict[str, Any], channel: str = "shell") -> dict[str, Any]:
         socket = self.shell if channel == "shell" else self.control
         self.session.send(socket, kind, content)
-        return dict(self._next(socket)["content"])
+        return dict(self.next(socket)["content"])
 
     def send(self, code: str, **options: Any) -> str:
         content = {"code": code, "silent": False, "store_history": True, "stop_on_error": False, **options}
@@ -109,7 +109,7 @@ class RKernel:
     def rest_of(self, request: str, on: Callable[[str, dict[str, Any]], None] | None = None) -> Said:
         said = Said()
         while True:
-            message = self._next(self.iopub)
+            message = self.next(self.iopub)
             if message["parent_header"].get("msg_id") != request:
                 continue
             kind, content = message["msg_type"], message["content"]
@@ -118,7 +118,7 @@ class RKernel:
             if kind == "status" and content["execution_state"] == "idle":
                 break
             said.messages.append((kind, content))
-        reply = self._next(self.shell)
+        reply = self.next(self.shell)
         assert reply["parent_header"]["msg_id"] == request
         said.reply, said.receipt = reply["content"], reply["metadata"].get("workbench", {})
         return said

@@ -123,6 +123,7 @@ def test_the_receipt_tells_which_names_changed(r: RKernel) -> None:
 
 def test_the_names_are_a_table(r: RKernel) -> None:
     r.run("rm(list = ls()); f <- function(x, y = 2) x; n <- 1:10; s <- 'text'; d <- data.frame(a = 1:2, b = 3:4)")
+    r.run("delayedAssign('later', stop('computed'))")
     r.run("makeActiveBinding('moving', function() stop('computed'), environment())")
     told = {one["name"]: one for one in r.ask("workbench_variables_request", {"most": 4})["variables"]}
     assert sorted(told) == ["d", "f", "moving", "n"]

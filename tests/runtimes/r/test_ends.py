@@ -10,16 +10,30 @@ from tests.runtimes.r.talking import PATIENCE_S, kernel
 
 def test_quit_in_a_cell_ends_the_kernel_after_its_answer(tmp_path: Path) -> None:
     with kernel(tmp_path) as r:
-        said = r.run("cat('bye\\n'); quit(status = 3); cat('not')")
-        assert (said.text(), said.reply["status"]) == ("bye\n", "ok")
-        assert said.reply["payload"] == [{"source": "ask_exit", "keepkernel": False}]
+        r.send("cat('bye\\n'); quit(status = 3); cat('not')")
         assert r.process.wait(PATIENCE_S) == 3
+        kinds, text = [], ""
+        while r.iopub.poll(100):
+            message = r.next(r.iopub)
+            kinds.append(message["content"].get("execution_state", message["msg_type"]))
+            text += message["content"].get("text", "")
+        # Never idle: the next cell is for another kernel.
+        assert (kinds[-3:], text) == (["busy", "execute_input", "stream"], "bye\n")
+        reply = r.next(r.shell)["content"]
+        assert (reply["status"], reply["payload"]) == ("ok", [{"source": "ask_exit", "keepkernel": False}])
 
 
 def test_a_shutdown_ends_it_while_a_cell_runs(tmp_path: Path) -> None:
     with kernel(tmp_path) as r:
         r.send("Sys.sleep(1000)")
         assert r.ask("shutdown_request", {"restart": False}, "control") == {"status": "ok", "restart": False}
+        assert r.process.wait(PATIENCE_S) == 0
+
+
+def test_a_shutdown_ends_it_while_nothing_runs(tmp_path: Path) -> None:
+    with kernel(tmp_path) as r:
+        r.run("1")
+        assert r.ask("shutdown_request", {"restart": True}, "control") == {"status": "ok", "restart": True}
         assert r.process.wait(PATIENCE_S) == 0
 
 
