@@ -36,7 +36,7 @@ _DOOMED_ACCOUNTS = {
 # Files that are there for it: one to be read, and many to be deleted.
 _FILE, _DOOMED = "kept.txt", itertools.count(1)
 # A context that is there for it, and those to be removed.
-_CONTEXT, _DOOMED_CONTEXTS = "fuzzed-context", itertools.count(1)
+_CONTEXT, _DOOMED_CONTEXTS = "fuzzed-context", itertools.cycle(range(1, 7))
 # Toolkits to be added, which nobody reaches, and to be removed.
 _ADDED, _REMOVED = itertools.count(1), itertools.count(1)
 _ENDING = {
