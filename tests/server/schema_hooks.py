@@ -36,7 +36,8 @@ _DOOMED_ACCOUNTS = {
 # Files that are there for it: one to be read, and many to be deleted.
 _FILE, _DOOMED = "kept.txt", itertools.count(1)
 # A context that is there for it, and those to be removed.
-_CONTEXT, _DOOMED_CONTEXTS = "fuzzed-context", itertools.count(1)
+_CONTEXT, _DOOMED_CONTEXTS = "fuzzed-context", itertools.cycle(range(1, 7))
+_OF_CONTEXTS = ("fuzzed-context", "fuzzed-doomed-")
 # Toolkits to be added, which nobody reaches, and to be removed.
 _ADDED, _REMOVED = itertools.count(1), itertools.count(1)
 _ENDING = {
@@ -71,7 +72,7 @@ def before_call(context: Any, case: schemathesis.Case[Any], kwargs: dict[str, An
     operation = case.operation.definition.raw["operationId"]
     if operation in _ENDING:
         for name in names:
-            if names[name] == _KEPT.get(name):
+            if names[name] == _KEPT.get(name) or str(names[name]).startswith(_OF_CONTEXTS):
                 names[name] = _NOBODY[name]
         if operation in _DOOMED_ACCOUNTS and case.meta and not case.meta.is_negative_at(ParameterLocation.PATH):
             for name in names:
