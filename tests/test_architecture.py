@@ -27,7 +27,6 @@ MAY_IMPORT: dict[str, set[str]] = {
     "runtimes": {"errors", "model"},
     "engines": {*INNER, "guest_trees"},
     "images": {"errors", "model"},
-    "runtimes": {"errors", "model"},
     "wire": {"errors", "model"},
     "egress": {"errors", "model"},
     "services": INNER,

@@ -289,9 +289,9 @@ def free_memory_percent(meminfo: Path) -> float:
         return 100.0
 
 
-def runtimes_of(_: Settings) -> Runtimes:
+def runtimes_of(settings: Settings) -> Runtimes:
     """The languages that sessions may have."""
-    return load_runtimes()
+    return load_runtimes(settings.runtimes_dir)
 
 
 @contextlib.asynccontextmanager

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.host.cells import KERNEL, run
-from tests.runtimes.hosted import STOCK, write_descriptions
+from tests.runtimes.programs.hosted import STOCK, write_descriptions
 
 from workbench.errors import HostUnavailable, InvalidRequest
 from workbench.host_client.connection import HostConnection
