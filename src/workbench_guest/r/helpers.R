@@ -17,7 +17,9 @@ ask_helper <- function(name, ...) {
   named <- as_object(arguments[nzchar(names(arguments))])
   request <- jsonlite::toJSON(list(name = name, plain = unname(plain), named = named), auto_unbox = TRUE, digits = NA,
                               null = "null", na = "null", dataframe = "rows", force = TRUE)
-  answer <- jsonlite::fromJSON(tell("helper", request), simplifyVector = FALSE)
+  said <- tell("helper", request)
+  heed_interrupts()
+  answer <- jsonlite::fromJSON(said, simplifyVector = FALSE)
   if (!nzchar(answer$error)) return(answer$result)
   condition <- list(message = answer$error, call = NULL, details = answer$result)
   stop(structure(condition, class = c("workbench_error", "error", "condition")))

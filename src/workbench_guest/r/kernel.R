@@ -64,8 +64,12 @@ do_step <- function(index) {
   if (seen$visible) show_value(seen$value, index == length(cell$expressions))
   refuse_input()
   send_pages()
+  heed_interrupts()
   "ok"
 }
+
+# R looks only now and then whether somebody wants to stop it: a short line would go on.
+heed_interrupts <- function() Sys.sleep(0)
 
 refuse_input <- function() if (nzchar(tell("input"))) stop(simpleError(paste("standard input", NO_INPUT)))
 
@@ -133,7 +137,9 @@ use_own_functions <- function() {
   # R's own is deaf to an interrupt as long as the command runs, and goes on with the next line afterwards.
   call_system <- function(command, intern, timeout) {
     if (intern || timeout > 0) return(their_system(command, intern, timeout))
-    invisible(as.integer(tell("system", command)))
+    code <- tell("system", command)
+    heed_interrupts()
+    invisible(as.integer(code))
   }
   their_system <- function(command, intern, timeout) .Internal(system(command, intern, timeout))
   for (name in c("system", "system2")) {
