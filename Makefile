@@ -66,6 +66,7 @@ bench: setup
 	@$(BIN)/python -m bench.search --write bench/RESULTS.md
 	@$(BIN)/python -m bench.installs --write bench/RESULTS.md
 	@$(BIN)/python -m bench.corrections --write bench/RESULTS.md
+	@$(BIN)/python -m bench.runtimes --write bench/RESULTS.md
 
 soak: setup
 	@$(BIN)/python -m bench.soak --minutes 10 --write bench/SOAK.md
