@@ -62,3 +62,11 @@ def test_the_agents_own_handler_of_the_signal_is_called_too(kernel: Driven) -> N
     kernel.run("var heard = 0; process.on('SIGINT', () => { heard += 1 })")
     kernel.interrupted(HERE + "await new Promise(() => {})")
     assert kernel.run("heard").result == "1"
+
+
+@pytest.mark.parametrize("code", ["await new Promise(() => {})", "new Promise(() => {})"])
+def test_what_waits_for_nothing_may_be_collected_and_the_kernel_lives(kernel: Driven, code: str) -> None:
+    kernel.run("const { setFlagsFromString } = require('v8'); setFlagsFromString('--expose-gc')")
+    kernel.run("var collect = require('vm').runInNewContext('gc'); let kept = 1")
+    kernel.interrupted(f"setInterval(() => collect(), 5); process.stdout.write('here'); {code}")
+    assert kernel.run("collect(); collect(); kept").result == "1"
