@@ -31,8 +31,8 @@ class Cells {
     }
   }
 
-  /** Ends the cell with that number; without one, the cell that runs. */
-  interrupted(id = this.running?.id) {
+  /** Ends the cell with that number. */
+  interrupted(id) {
     const cell = this.running;
     if (cell === null || cell.id !== id) return;
     // It was over, and what should have told so was terminated.
@@ -93,7 +93,7 @@ class Cells {
     return told;
   }
 
-  // What came meanwhile, such as the signal of an interrupt, was for this cell: the loop is let go round once.
+  // What came meanwhile was for this cell: the loop is let go round once.
   #end(cell, { problem = null, expressions = {} }) {
     if (this.running !== cell || cell.reply) return;
     if (problem !== null) this.output.message('error', problem);

@@ -51,9 +51,7 @@ def test_a_package_that_is_missing_is_asked_for_and_the_cell_goes_on(
 
 
 @pytest.mark.parametrize("code", ["require('gone-1')", "await import('gone-1')", "import x from 'gone-1'"])
-def test_the_reason_why_a_package_is_refused_is_in_the_error(
-    hooked: tuple[Driven, list[list[str]]], code: str
-) -> None:
+def test_the_reason_why_a_package_is_refused_is_in_the_error(hooked: tuple[Driven, list[list[str]]], code: str) -> None:
     kernel, asked = hooked
     ran = kernel.run(code)
     assert "[sandbox] did you mean something else than gone-1?" in ran.error
