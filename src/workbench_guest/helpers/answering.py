@@ -1,4 +1,4 @@
-"""One helper as a program, for languages that are not Python: `answering.py NAME`, arguments on stdin, the answer on stdout.
+"""One helper as a program, for other languages: `answering.py NAME`, arguments on stdin, the answer on stdout.
 
 Takes `{"given": [...], "named": {...}}` and answers with `{"result", "error", "printed"}`. Runs with -I -S.
 """

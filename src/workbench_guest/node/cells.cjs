@@ -5,7 +5,7 @@ const { inspect, types } = require('util');
 const { INTERRUPTED, problemOf, syntaxProblem } = require('./errors.cjs');
 const { isHandle } = require('./displays.cjs');
 const { prepared } = require('./source.cjs');
-const { installTimers } = require('./timers.cjs');
+const { installTimers, Timers } = require('./timers.cjs');
 
 // Before the agent's code can put others in their place.
 const later = setImmediate;
@@ -19,7 +19,7 @@ class Cells {
 
   /** Answers when it is over. */
   run({ id, content, executionCount, name }) {
-    const cell = { id, content, executionCount, name, timers: [] };
+    const cell = { id, content, executionCount, name, timers: new Timers() };
     this.running = cell;
     try {
       this.homes.enter(content.code);
@@ -31,14 +31,14 @@ class Cells {
     }
   }
 
-  /** Ends the cell with that number; without one, the cell that runs. */
-  interrupted(id = this.running?.id) {
+  /** Ends the cell with that number. */
+  interrupted(id) {
     const cell = this.running;
     if (cell === null || cell.id !== id) return;
     // It was over, and what should have told so was terminated.
     if (cell.reply) this.#over(cell, cell.reply);
     else {
-      for (const clear of cell.timers) clear();
+      cell.timers.clear();
       this.#end(cell, { problem: INTERRUPTED });
     }
   }
@@ -93,7 +93,7 @@ class Cells {
     return told;
   }
 
-  // What came meanwhile, such as the signal of an interrupt, was for this cell: the loop is let go round once.
+  // What came meanwhile was for this cell: the loop is let go round once.
   #end(cell, { problem = null, expressions = {} }) {
     if (this.running !== cell || cell.reply) return;
     if (problem !== null) this.output.message('error', problem);

@@ -8,6 +8,7 @@ const GROUP = 'cell';
 class Evaluator {
   constructor(session) {
     this.session = session;
+    this.pending = new Set();
     this.#reach();
   }
 
@@ -26,7 +27,27 @@ class Evaluator {
   /** `done(answer)`, with what the inspector says: a result or exceptionDetails; or null, if it was terminated. */
   run(code, done) {
     const parameters = { expression: code, replMode: true, awaitPromise: true, silent: true, objectGroup: GROUP };
-    this.session.post('Runtime.evaluate', parameters, (error, answer) => done(error ? null : answer));
+    const kept = this.#keepNextPromise();
+    this.session.post('Runtime.evaluate', parameters, (error, answer) => {
+      kept.release();
+      done(error ? null : answer);
+    });
+    kept.stop();
+  }
+
+  // The inspector awaits the promise of the whole text, but does not hold it. If it were collected, as one that nothing can
+  // fulfil any more is, the inspector would tell so in the middle of that, and V8 would end the process. It is the first
+  // promise that is made; one that stays pending, such as that of an interrupted cell, is held for good.
+  #keepNextPromise() {
+    const { onInit } = require('v8').promiseHooks;
+    let promise = null;
+    const stop = onInit((first) => {
+      // Only the first: user code may make many.
+      if (promise !== null) return;
+      promise = first;
+      this.pending.add(first);
+    });
+    return { stop, release: () => this.pending.delete(promise) };
   }
 
   /** The value of an expression, at once; undefined if there is none, or if it would change something. */

@@ -33,7 +33,8 @@ class Kernel {
 
   #listen(wire, streams) {
     wire.on('message', (message) => this.#heard(message));
-    process.on('SIGINT', () => this.cells.interrupted());
+    // It is for children of the cell; which cell it was meant for, only the message can tell: this may hear it cells later.
+    process.on('SIGINT', () => {});
     process.on('uncaughtException', (error) => this.output.stderr(`Uncaught ${described(error)}\n`));
     process.on('unhandledRejection', (error) => this.output.stderr(`Uncaught (in promise) ${described(error)}\n`));
     process.on('warning', () => {});

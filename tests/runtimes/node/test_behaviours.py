@@ -1,5 +1,6 @@
 """What cells of JavaScript can rely on."""
 
+# ruff: noqa: E501  cells are written in one line, as they are sent
 from __future__ import annotations
 
 import base64

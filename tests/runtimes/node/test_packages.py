@@ -1,9 +1,10 @@
-"""Packages that a cell misses are asked for as in every Node of a sandbox: the same hook, a real socket, a real package."""
+"""Packages that a cell misses are asked for as in every Node of a sandbox: the same hook, a real socket."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.runtimes.node.driving import KERNEL, Driven, driven
@@ -17,7 +18,7 @@ def hooked(folder: Path) -> Iterator[tuple[Driven, list[list[str]]]]:
     """Of all names that are asked for, `here-…` arrive and others are refused."""
     asked: list[list[str]] = []
 
-    def answer(request: dict) -> dict:
+    def answer(request: dict[str, Any]) -> dict[str, Any]:
         names = request["arguments"]["modules"]
         asked.append(names)
         if not names[0].startswith("here-"):
@@ -51,9 +52,7 @@ def test_a_package_that_is_missing_is_asked_for_and_the_cell_goes_on(
 
 
 @pytest.mark.parametrize("code", ["require('gone-1')", "await import('gone-1')", "import x from 'gone-1'"])
-def test_the_reason_why_a_package_is_refused_is_in_the_error(
-    hooked: tuple[Driven, list[list[str]]], code: str
-) -> None:
+def test_the_reason_why_a_package_is_refused_is_in_the_error(hooked: tuple[Driven, list[list[str]]], code: str) -> None:
     kernel, asked = hooked
     ran = kernel.run(code)
     assert "[sandbox] did you mean something else than gone-1?" in ran.error
