@@ -4,7 +4,7 @@
 const { inspect, types } = require('util');
 const { INTERRUPTED, problemOf, syntaxProblem } = require('./errors.cjs');
 const { isHandle } = require('./displays.cjs');
-const { prepared } = require('./source.cjs');
+const { prepared, declaredBy } = require('./source.cjs');
 const { installTimers, Timers } = require('./timers.cjs');
 
 // Before the agent's code can put others in their place.
@@ -49,9 +49,19 @@ class Cells {
     const value = this.evaluator.valueOf(result);
     if (details === undefined) return this.#awaited(cell, value);
     if (types.isNativeError(value) && isOfCompiler(value, details, cell)) {
+      if (this.#declaredAgain(cell, value)) return undefined;
       return this.#end(cell, { problem: syntaxProblem(value, details, cell) });
     }
     return this.#failed(cell, value);
+  }
+
+  // V8's mode for consoles takes no `let` after a function or `var` of that name, but a `var`. It says so before anything has
+  // run, so that nothing runs twice. True if the cell is evaluated that way.
+  #declaredAgain(cell, error) {
+    if (cell.isAgain || !/ has already been declared$/.test(error.message)) return false;
+    cell.isAgain = true;
+    this.evaluator.run(declaredBy(cell.source, 'let', 'var'), (answer) => this.#evaluated(cell, answer));
+    return true;
   }
 
   // A promise as the last value is waited for.

@@ -23,7 +23,9 @@ const REGEX = /\/(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\[\n])+\/[a-z]*/y;
 /** What is evaluated for a cell's text. */
 function prepared(code) {
   const text = code.startsWith('#!') ? `//${code}` : code;
-  const written = /\bimport\b/.test(text) ? withoutImports(text) : text;
+  const brought = /\bimport\b/.test(text) ? withoutImports(text) : text;
+  // A constant could be declared again as nothing else.
+  const written = declaredBy(brought, 'const', 'let');
   return isObject(written) ? `(${written}\n)` : written;
 }
 
@@ -44,7 +46,7 @@ function isReadable(text) {
 function withoutImports(text) {
   const pieces = [];
   let from = 0;
-  for (const { at, depth } of imports(text)) {
+  for (const { at, depth } of words(text, WORD)) {
     if (at < from) continue;
     const [end, written] = rewritten(text, at, depth);
     pieces.push(text.slice(from, at), written);
@@ -82,8 +84,21 @@ function asked(first, some) {
   return first ? ['default', ...names] : names;
 }
 
-/** The words `import` of a text that are code, with how deep in brackets they stand. */
-function* imports(text) {
+/** With one keyword of the top in the place of another, which is no longer; lines and columns stay. */
+function declaredBy(text, keyword, other) {
+  if (!text.includes(keyword)) return text;
+  const pieces = [];
+  let from = 0;
+  for (const { at, depth } of words(text, keyword)) {
+    if (depth > 0) continue;
+    pieces.push(text.slice(from, at), other.padEnd(keyword.length));
+    from = at + keyword.length;
+  }
+  return pieces.join('') + text.slice(from);
+}
+
+/** Where a word of the language stands in a text as code, with how deep in brackets that is. */
+function* words(text, wanted) {
   // For each open bracket, whether it is one of a template's.
   const open = [];
   for (let at = 0; at < text.length; ) {
@@ -103,7 +118,7 @@ function* imports(text) {
     if ('([{'.includes(character)) open.push(false);
     else if (')]}'.includes(character)) open.pop();
     const word = /[\p{ID_Start}$_]/u.test(character) ? wordAt(text, at) : character;
-    if (word === 'import' && isStatement(text, at)) yield { at, depth: open.length };
+    if (word === wanted && isStatement(text, at)) yield { at, depth: open.length };
     at += word.length;
   }
 }
@@ -114,7 +129,7 @@ function wordAt(text, at) {
   return word.exec(text)?.[0] ?? text[at];
 }
 
-// Not a property, as in `x.import`, nor a method's name.
+// Not a property, as in `x.import`.
 function isStatement(text, at) {
   return !/[.#]\s*$/.test(text.slice(Math.max(0, at - 50), at)) || /\.\.\.\s*$/.test(text.slice(Math.max(0, at - 50), at));
 }
@@ -130,4 +145,4 @@ function skipped(text, at) {
   return REGEX.test(text) ? REGEX.lastIndex : at;
 }
 
-module.exports = { prepared, withoutImports, isReadable };
+module.exports = { prepared, declaredBy, withoutImports, isReadable };
