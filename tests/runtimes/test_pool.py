@@ -29,7 +29,7 @@ from workbench.kernels.launcher import JupyterLauncher
 from workbench.model.execution import Outcome
 from workbench.model.ids import new_sandbox_id
 from workbench.model.process import Limit
-from workbench.model.tier import STANDARD
+from workbench.model.tier import STANDARD, TIERS, Tier
 from workbench.runtimes.loading import load_runtimes
 from workbench.settings import Settings
 from workbench.testing.driving import eventually
@@ -58,7 +58,11 @@ class Pooling:
 
     @contextlib.asynccontextmanager
     async def session(
-        self, env: dict[str, str] | None = None, folder: str = "/mnt/files", wanted: str = "node"
+        self,
+        env: dict[str, str] | None = None,
+        folder: str = "/mnt/files",
+        wanted: str = "node",
+        tier: Tier = STANDARD,
     ) -> AsyncIterator[Session]:
         identity = new_sandbox_id()
         files = self._options.files_root / identity
@@ -66,7 +70,7 @@ class Pooling:
         (files / "whose.txt").write_text(identity)
         entry = "kernel" if wanted == "python" else "program_kernel"
         spec = SandboxSpec(
-            id=identity, tier=STANDARD, files=files, env=env or {}, first_entry=entry, ahead=self.ahead(wanted)
+            id=identity, tier=tier, files=files, env=env or {}, first_entry=entry, ahead=self.ahead(wanted)
         )
         sandbox = await self.engine.create(spec)
         spool = self._options.run_dir / "spool"
@@ -219,6 +223,21 @@ async def test_what_node_reads_at_its_start_is_a_start_of_its_own(pooling: Pooli
         assert (await session.run("new Date(0).getHours()")).results.text == "9"
         heap = "Math.round(require('v8').getHeapStatistics().heap_size_limit / 2 ** 20)"
         assert int((await session.run(heap)).results.text) < 200
+
+
+async def test_a_larger_tier_is_a_larger_one(pooling: Pooling) -> None:
+    async with pooling.session():
+        pass
+    waiting = await pooling.until_one_waits()
+    tier = TIERS["large"]
+    async with pooling.session(tier=tier) as session:
+        assert (_program(session) == waiting) is not pooling.engine.limits.keeper.watches
+        space = "(({ bsize, blocks }) => bsize * blocks)(require('fs').statfsSync('/tmp'))"
+        assert await _told(session, space) == tier.scratch_bytes
+        cpus = min(tier.vcpus, len(os.sched_getaffinity(0)))
+        assert await _told(session, "process.env.OMP_NUM_THREADS") == str(cpus)
+        allocated = f"Buffer.alloc({STANDARD.memory_bytes + 2**27}, 1).length"
+        assert await _told(session, allocated) == STANDARD.memory_bytes + 2**27
 
 
 @pytest.mark.parametrize("whom", ["the program", "its keeper"])

@@ -204,7 +204,10 @@ class NamespaceEngine:
 
     async def _ahead_slot(self, spec: SandboxSpec) -> Slot | None:
         """One in which what it starts first has begun; who keeps nothing ready keeps none of these either."""
-        return await self._ahead.get(spec.ahead) if self._options.pool_size else None
+        # Without control groups, processors are given to threads one by one, and those of a program are there already.
+        if not self._options.pool_size or (self.limits.keeper.watches and spec.tier != STANDARD):
+            return None
+        return await self._ahead.get(spec.ahead)
 
     def _env_ahead(self, slot: Slot, begun: HeadStart) -> dict[str, str]:
         """As for a session that says nothing: another one's differences are told when it has come."""
