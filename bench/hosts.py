@@ -19,6 +19,9 @@ from workbench.host_client.find import connect_or_start
 from workbench.settings import Settings
 from workbench.wire import host as wire
 
+# Several times what a kernel of Node needs on a quiet machine.
+_STARTING_S = 0.5
+
 
 @asynccontextmanager
 async def host(settings: Settings, pool_size: int = 4, folder: Path | None = None) -> AsyncIterator[HostConnection]:
@@ -57,6 +60,15 @@ async def until_pooled(connection: HostConnection, settle_s: float = 0.05) -> No
             break
         await asyncio.sleep(0.01)
     await asyncio.sleep(settle_s)
+
+
+async def until_ahead(connection: HostConnection) -> None:
+    """Wait until a kernel waits, started; what it does to be up cannot be seen from here, so give it its time."""
+    for _ in range(500):
+        if (await connection.ask(wire.Status(), wire.StatusAnswer)).ahead:
+            break
+        await asyncio.sleep(0.01)
+    await asyncio.sleep(_STARTING_S)
 
 
 def available_kib() -> int:

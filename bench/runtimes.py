@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench.command import main
-from bench.hosts import host, until_pooled
+from bench.hosts import host, until_ahead, until_pooled
 from bench.sessions import Session, outside_pid
 from bench.stock import started
 from bench.table import Row, p50, spread
@@ -68,6 +68,9 @@ class Times:
     """Milliseconds of each, taken in turns so that noise falls on all alike."""
 
     node: list[float] = field(default_factory=list)
+    """with nothing kept ready, not even a sandbox"""
+    waiting: list[float] = field(default_factory=list)
+    """of Node, started before it was asked for"""
     r: list[float] = field(default_factory=list)
     peers: dict[str, list[float]] = field(default_factory=dict)
 
@@ -86,10 +89,18 @@ async def _first(connection: HostConnection, runtime: str) -> float:
 async def latency(settings: Settings, peers: tuple[Peer, ...], rounds: int) -> Times:
     """New sessions, one at a time."""
     times = Times(peers={peer.name: [] for peer in peers})
-    async with host(settings, pool_size=2) as connection:
+    async with host(settings, pool_size=2) as connection, host(settings, pool_size=0) as cold:
+
+        async def waiting() -> float:
+            await until_ahead(connection)
+            return await _first(connection, "node")
+
+        # One that asks, so that one waits.
+        await _first(connection, "node")
         turns: list[tuple[list[float], Callable[[], Awaitable[float]]]] = [
-            (times.node, lambda: _first(connection, "node")),
-            (times.r, lambda: _first(connection, "r")),
+            (times.node, lambda: _first(cold, "node")),
+            (times.waiting, waiting),
+            *([(times.r, lambda: _first(connection, "r"))] if shutil.which("R") else []),
             *((times.peers[peer.name], peer.first) for peer in peers),
         ]
         # The first of each reads from the disk, and is not counted.
@@ -169,6 +180,14 @@ async def measure(settings: Settings, *, quick: bool) -> list[Row]:
     ]
     if IRKERNEL in peers:
         rows.append(_faster(f"a session of R {first} stock IRkernel", times.r, times.peers["IRkernel"], 4))
+    rows += [
+        _within(f"a session of {title} to its first answer, from the pool", samples, must_ms, notes)
+        for title, samples, must_ms, notes in (
+            ("Node.js", times.waiting, 50, f"without a pool {spread(times.node)}"),
+            ("R", times.r, 150, "from a pool of sandboxes; no R is started ahead"),
+        )
+        if samples
+    ]
     rows += await _memory_rows(settings, node_peers, 2 if quick else _ALIVE)
     arrived = await flood(settings)
     rows.append(
@@ -186,6 +205,11 @@ def _faster(what: str, ours: list[float], theirs: list[float], must: float) -> R
         what=what, seen=f"{ratio:.1f} times faster: {spread(ours)} against {spread(theirs)}", must=f"{must:g} times",
         aim="", passed=ratio >= must, aimed=ratio >= must,
     )  # fmt: skip
+
+
+def _within(what: str, ours: list[float], must_ms: float, notes: str) -> Row:
+    passed = p50(ours) <= must_ms
+    return Row(what=what, seen=spread(ours), must=f"{must_ms:g} ms", aim="", passed=passed, aimed=passed, notes=notes)
 
 
 async def _memory_rows(settings: Settings, peers: tuple[Peer, ...], alive: int) -> list[Row]:

@@ -31,7 +31,7 @@ class Session:
         """A new one, ready for cells; with the files of that mount if one is named."""
         sandbox = new_sandbox_id()
         await connection.ask(
-            wire.CreateSandbox(sandbox=sandbox, kernel=runtime == PYTHON, files=files), wire.SandboxReport
+            wire.CreateSandbox(sandbox=sandbox, kernel=True, files=files, runtime=runtime), wire.SandboxReport
         )
         # What snapshots add is measured by itself, in bench/state.py.
         start = kernels.StartKernel(sandbox=sandbox, kernel=KERNEL, epoch=1, snapshots=False, runtime=runtime)

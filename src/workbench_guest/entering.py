@@ -21,7 +21,7 @@ from typing import NoReturn
 
 from workbench_guest.channel import Channel
 from workbench_guest.confine import syscalls as sys_
-from workbench_guest.messages import Start
+from workbench_guest.messages import HOME, Prepare, Start
 
 _ENTRIES = "workbench_guest.entries."
 HELD_BACK = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
@@ -74,6 +74,10 @@ def become_entry(channel: Channel, open_files: int, prepared_for: str | None) ->
             sys_.finish_fork()
             importlib.import_module(_ENTRIES + prepared_for).prepare()
         received = control.receive()
+        if received is not None and isinstance(received[0], Prepare):
+            lower_open_files(0, open_files)
+            _begin_entry(received[0], received[1])
+            received = control.receive()
         if received is None or not isinstance(received[0], Start):
             os._exit(0)
         if received[0].line:
@@ -117,6 +121,16 @@ def _finish() -> None:
     for step in steps:
         with contextlib.suppress(BaseException):
             step()
+
+
+def _begin_entry(order: Prepare, descriptors: list[int]) -> None:
+    """Nobody has the sandbox yet: what is told here is the same for all who could."""
+    os.environ.clear()
+    os.environ.update(order.env)
+    os.chdir(HOME)
+    with open(descriptors[0], "rb") as file:
+        told = file.read()
+    importlib.import_module(_ENTRIES + order.entry).begin(told, descriptors[1:])
 
 
 def _run_entry(order: Start, descriptors: list[int]) -> int:

@@ -35,6 +35,7 @@ from workbench_guest.messages import (
     Signal,
     Start,
     Started,
+    Unprepared,
     Withdrawn,
 )
 
@@ -115,7 +116,7 @@ class Init:
                     self._env = request.env
                     self._drop_prepared(keep=request.keep_prepared)
                 case Prepare():
-                    self._prepare(request.entry)
+                    self._prepare(request, descriptors)
                 case Start():
                     self._tell(self._start(request, descriptors))
                 case Signal():
@@ -208,11 +209,13 @@ class Init:
         """Have an interpreter ready for the first process."""
         self._spares[None] = self._forked_spare()
 
-    def _prepare(self, entry: str) -> None:
+    def _prepare(self, request: Prepare, descriptors: list[int]) -> None:
         # Without room for one more process nothing is lost but the head start.
         with contextlib.suppress(OSError):
-            if entry not in self._spares:
-                self._spares[entry] = self._forked_spare(entry)
+            if request.entry not in self._spares:
+                spare = self._spares[request.entry] = self._forked_spare(request.entry)
+                if descriptors:
+                    spare.channel.send(request, tuple(descriptors), wait=False)
 
     def _drop_prepared(self, keep: str | None) -> None:
         for entry in [entry for entry in self._spares if entry not in (None, keep)]:
@@ -257,6 +260,8 @@ class Init:
                 return
             for entry in [entry for entry, spare in self._spares.items() if spare.pid == pid]:
                 self._spares.pop(entry).channel.close()
+                if entry is not None:
+                    self._tell(Unprepared(entry=entry))
             if (snapshot := self._dormant.ended(pid)) is not None:
                 self._tell(Withdrawn(snapshot=snapshot))
             process = self._processes.pop(pid, None)

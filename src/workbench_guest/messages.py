@@ -153,7 +153,19 @@ class Configure:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Prepare:
-    """To pid 1: have a process ready that has done all of an entry's work that needs no order."""
+    """To pid 1: have a process ready that has done all of an entry's work that needs no order.
+
+    With descriptors the entry begins before its order: 0 is what it is told, then its own.
+    """
+
+    entry: str
+    env: dict[str, str] = dataclasses.field(default_factory=dict)
+    """for an entry that begins"""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Unprepared:
+    """From pid 1: what was prepared for an entry has ended while it waited."""
 
     entry: str
 
@@ -249,7 +261,7 @@ class Exited:
 Message = (
     ZygotePlan | SlotPlan | Furnish | Resize | Forget | Grow | ZygoteReady | Done | Failed | SlotReady
     | Configure | Prepare | Start | Signal | Started | NotStarted | Exited
-    | Offer | Offered | Discard | Withdrawn
+    | Offer | Offered | Discard | Withdrawn | Unprepared
 )  # fmt: skip
 _KINDS: dict[str, type[typing.Any]] = {kind.__name__: kind for kind in typing.get_args(Message)}
 

@@ -6,7 +6,7 @@ For the author of the next engine: implement these three, declare capabilities t
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -17,6 +17,28 @@ from workbench.model.image import Image
 from workbench.model.mounts import Quota
 from workbench.model.process import ProcessExit, ProcessSpec, Stream, check_words
 from workbench.model.tier import Tier
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeadStart:
+    """An entry that has begun in a sandbox before anybody had it. Whoever takes it closes it, once."""
+
+    entry: str
+    payload: bytes
+    env: dict[str, str]
+    passed: tuple[int, ...]
+    """descriptors for it; they stay with whoever made this"""
+    close: Callable[[], None]
+    made: object
+    """what whoever made it needs when it is claimed"""
+
+
+class Ahead(Hashable, Protocol):
+    """What can wait in a sandbox, begun, for who wants it. Equal ones are the same to everybody."""
+
+    def begin(self) -> HeadStart:
+        """One more."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +58,9 @@ class SandboxSpec:
     warm: str = ""
     """the warm set of the image that it will import soon; an engine that can makes it from an interpreter that has. A
     wish, never a reason to fail or to wait longer than the import itself would take"""
+    ahead: Ahead | None = None
+    """what will be started first; an engine that keeps sandboxes ready has one in which it has begun from now on, for
+    as long as it is asked for. A wish as well"""
 
     def checked(self) -> SandboxSpec:
         """Itself, if it can be made.
@@ -158,6 +183,10 @@ class Sandbox(Protocol):
 
         A descriptor of the sandbox's own, closed with it. Nobody from outside can connect, or `started_as` tells.
         """
+        ...
+
+    def take_head_start(self) -> HeadStart | None:
+        """What has begun in it already, of which its spec told; once."""
         ...
 
     def started_as(self, pid: int) -> ProcessId | None:
@@ -317,6 +346,11 @@ class Engine(Protocol):
     @property
     def pooled(self) -> int:
         """Sandboxes that are prepared and belong to nobody; 0 for an engine that keeps none."""
+        ...
+
+    @property
+    def ahead(self) -> int:
+        """Besides them, those in which something has begun."""
         ...
 
     async def change_image(self, image: Image) -> None:

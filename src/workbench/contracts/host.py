@@ -47,6 +47,8 @@ class SandboxOrder:
     env: dict[str, str] = field(default_factory=dict)
     warm: str = ""
     """what code in it imports soon and takes long to import, by the name of a warm set of the image; a wish"""
+    runtime: str = PYTHON
+    """whose kernel will be started first in it"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from workbench.contracts.engine import Sandbox
+from workbench.contracts.engine import Ahead, Sandbox
 from workbench.model.execution import Cell, Corrections, Piece, RuleCount, Variable
 from workbench.model.ids import KernelId, ProcessId, SandboxId
 from workbench.model.process import ProcessExit
@@ -220,6 +220,10 @@ class KernelLauncher(Protocol):
             KernelUnavailable: it did not, or not in time.
             SandboxUnavailable: the sandbox is gone.
         """
+        ...
+
+    def ahead(self, runtime: Runtime) -> Ahead | None:
+        """What of its kernel can begin before anybody asks for a sandbox; None if nothing can, or it is not here."""
         ...
 
     def forget(self, sandbox: SandboxId, kernel: KernelId | None = None) -> None:

@@ -182,6 +182,7 @@ class Places:
             mount=session.mount,
             env=self._environment(session),
             warm=warm,
+            runtime=session.spec.runtime,
         )
         waited_s = 0.0
         await self._mounts.prepare(session.mount)

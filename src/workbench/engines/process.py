@@ -22,7 +22,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import workbench_guest
-from workbench.contracts.engine import OverQuota, RunningProcess, SandboxDescription, SandboxSpec, Usage
+from workbench.contracts.engine import HeadStart, OverQuota, RunningProcess, SandboxDescription, SandboxSpec, Usage
 from workbench.engines import proc
 from workbench.engines.admission import check_alive, check_start
 from workbench.engines.environment import SANDBOX_VARIABLE, base_environment, joined
@@ -66,6 +66,7 @@ class ProcessEngine:
 
     name = "process"
     pooled = 0
+    ahead = 0
 
     def __init__(self, options: EngineOptions) -> None:
         self._options = options
@@ -294,6 +295,10 @@ class ProcessSandbox:
             for pid in proc.with_variable(self._marker)
         ]
         return tuple(sorted(found, key=lambda one: -one.for_s))
+
+    def take_head_start(self) -> HeadStart | None:
+        """Nothing is kept ready."""
+        return None
 
     @property
     def snapshots(self) -> frozenset[str]:

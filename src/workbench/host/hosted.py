@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from workbench.contracts.engine import Process, Sandbox, SandboxSpec
+from workbench.contracts.engine import Ahead, Process, Sandbox, SandboxSpec
 from workbench.errors import SandboxUnavailable
 from workbench.guest_trees import remove_tree
 from workbench.host.calls.door import CallDoor
@@ -16,6 +16,7 @@ from workbench.host.freezing import Freezer
 from workbench.host.spool import Spool
 from workbench.model.ids import ProcessId, sandbox_id
 from workbench.model.process import ProcessExit, ProcessSpec
+from workbench.model.runtime import PYTHON
 from workbench.model.tier import Tier
 from workbench.wire import host as wire
 
@@ -80,9 +81,11 @@ class Hosted:
             raise gone(self.request.sandbox, self.gone)
 
 
-def spec_of(request: wire.CreateSandbox, tier: Tier, files: Path, packages: Path | None) -> SandboxSpec:
+def spec_of(
+    request: wire.CreateSandbox, tier: Tier, files: Path, packages: Path | None, ahead: Ahead | None
+) -> SandboxSpec:
     """What the engine is asked for."""
-    first_entry = "kernel" if request.kernel else None
+    first_entry = ("kernel" if request.runtime == PYTHON else "program_kernel") if request.kernel else None
     return SandboxSpec(
         id=sandbox_id(request.sandbox),
         tier=tier,
@@ -91,6 +94,7 @@ def spec_of(request: wire.CreateSandbox, tier: Tier, files: Path, packages: Path
         env=request.env,
         first_entry=first_entry,
         warm=request.warm,
+        ahead=ahead,
     )
 
 

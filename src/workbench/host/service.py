@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from workbench import __version__
-from workbench.contracts.engine import Engine
+from workbench.contracts.engine import Ahead, Engine
 from workbench.contracts.kernel import KernelLauncher
 from workbench.data_folder import EPHEMERAL_PREFIX, DataFolder, RunFolder
 from workbench.errors import Conflict, InvalidRequest, NotFound, QuotaExceeded, SandboxUnavailable
@@ -103,6 +103,7 @@ class HostService:
             uptime_s=time.monotonic() - self._started,
             sandboxes=len(self._sandboxes),
             pooled=self._engine.pooled,
+            ahead=self._engine.ahead,
             draining=self.draining,
             warning="" if self._engine.name != "process" else "engine `process`: nothing is isolated",
             capabilities=tuple(
@@ -143,7 +144,8 @@ class HostService:
         files = self._files(identity, request.files)
         try:
             async with asyncio.timeout(_CREATE_TIMEOUT_S):
-                sandbox = await self._engine.create(spec_of(request, tier, files.path, self._packages(request.files)))
+                packages, ahead = self._packages(request.files), self._ahead(request)
+                sandbox = await self._engine.create(spec_of(request, tier, files.path, packages, ahead))
         except TimeoutError:
             await files.release()
             raise SandboxUnavailable(f"no sandbox could be made in {_CREATE_TIMEOUT_S:.0f} s") from None
@@ -166,6 +168,11 @@ class HostService:
         self._journal.made(identity, sandbox.description.root_pid)
         hosted.follower = asyncio.create_task(self._follow(identity, hosted), name=f"until {identity} ends")
         return self._report(hosted)
+
+    def _ahead(self, request: wire.CreateSandbox) -> Ahead | None:
+        """What of its first kernel may have begun already."""
+        runtime = self._cell_options.runtimes.find(request.runtime) if request.kernel else None
+        return None if runtime is None else self._launcher.ahead(runtime)
 
     def _files(self, identity: SandboxId, mount: str | None) -> Files:
         if mount is None:

@@ -53,6 +53,7 @@ class HostClient:
             env=order.env,
             kernel=True,
             warm=order.warm,
+            runtime=order.runtime,
         )
         try:
             return await self._create(request)

@@ -10,13 +10,14 @@ import os
 import secrets
 import shutil
 import socket
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import zmq
 
-from workbench.contracts.engine import Process, Sandbox
+from workbench.contracts.engine import Ahead, HeadStart, Process, Sandbox
 from workbench.contracts.kernel import Carried, KernelStart, Turn, process_of
 from workbench.errors import InvalidRequest, KernelUnavailable
 from workbench.kernels.jupyter import JupyterKernel, Sockets
@@ -27,12 +28,16 @@ from workbench.kernels.program_words import ProgramWords
 from workbench.kernels.relay import Relay
 from workbench.model.ids import KernelId, SandboxId
 from workbench.model.process import ProcessSpec
+from workbench.model.runtime import Runtime
 from workbench_guest.kernel.flight_recorder import TOTAL_BYTES
 
+_KEEPER = "program_kernel"
 _CHANNELS = ("shell", "stdin", "control", "iopub")
 _BACKLOG = 8
 # A fork of a warm interpreter is up in milliseconds; a cold one, on the engine that isolates nothing, in seconds.
 _READY_TIMEOUT_S = 60.0
+# One that is up already answers in milliseconds; whatever is wrong with it, another one is started then.
+_WAITING_TIMEOUT_S = 5.0
 # A pipe for what libraries and children print; the default would stop them at 64 KiB until we have read it.
 _PIPE_BYTES = 1024 * 1024
 _SET_PIPE_SIZE = 1031
@@ -52,33 +57,78 @@ class JupyterLauncher:
 
     async def start(self, sandbox: Sandbox, start: KernelStart) -> JupyterKernel:
         """As the contract says."""
-        runtime = start.runtime
-        check_needs(runtime, isolated=sandbox.description.isolated)
-        name = f"{sandbox.description.id}.{start.id}.{start.generation}"
-        place = self._folder / name
-        place.mkdir(mode=0o700)
-        short = f"/proc/self/fd/{self._reach}/{name}"
-        parts = _Parts(place, short, shared=runtime.forked)
-        try:
-            key = secrets.token_hex(16)
-            if runtime.forked:
-                process = await _started(sandbox, _forked(sandbox, start, key), parts.passed)
-                words = LastWords(process, parts.readers, parts.memory)
-            else:
-                process = await _started(sandbox, _kept(start, key), parts.passed_to_keeper)
-                words = ProgramWords(process, parts.readers)
-            parts.close_far()
-            key_of_door = (sandbox.description.id, start.id)
-            open_door = functools.partial(self._open_door, key_of_door)
-            sockets = Sockets(self._context, short, place)
-            kernel = JupyterKernel(process, sockets, words, key, open_door, runtime)
-            parts.kept = True
-        finally:
-            parts.close()
-        await self._until_ready(kernel, process)
+        check_needs(start.runtime, isolated=sandbox.description.isolated)
+        kernel = await self._start_waiting(sandbox, start)
+        if kernel is None:
+            name = f"{sandbox.description.id}.{start.id}.{start.generation}"
+            parts = self._make_parts(name, shared=start.runtime.forked)
+            kernel = await self._start(sandbox, start, parts, _READY_TIMEOUT_S)
+        key_of_door = (sandbox.description.id, start.id)
         if (relay := self._doors.get(key_of_door)) is not None:
             kernel.plug_into(relay)
         return kernel
+
+    async def _start_waiting(self, sandbox: Sandbox, start: KernelStart) -> JupyterKernel | None:
+        """The one whose program is up in the sandbox already; None if there is none, or it is none any more."""
+        taken = sandbox.take_head_start()
+        if taken is None:
+            return None
+        waiting = taken.made
+        if not isinstance(waiting, _Waiting) or waiting.runtime != start.runtime:
+            taken.close()
+            return None
+        with contextlib.suppress(KernelUnavailable):
+            return await self._start(sandbox, start, waiting.parts, _WAITING_TIMEOUT_S, waiting.name)
+        return None
+
+    async def _start(
+        self, sandbox: Sandbox, start: KernelStart, parts: _Parts, within_s: float, name: str | None = None
+    ) -> JupyterKernel:
+        """`name` is the one by which a program that waits knows itself. The parts are used up."""
+        try:
+            if start.runtime.forked:
+                process = await _started(sandbox, _forked(sandbox, start, parts.key), parts.passed)
+                words = LastWords(process, parts.readers, parts.memory)
+            else:
+                process = await _started(sandbox, _kept(start, parts.key, name), parts.passed_to_keeper)
+                words = ProgramWords(process, parts.readers)
+            parts.close_far()
+            open_door = functools.partial(self._open_door, (sandbox.description.id, start.id))
+            sockets = Sockets(self._context, parts.short, parts.place)
+            kernel = JupyterKernel(process, sockets, words, parts.key, open_door, start.runtime)
+            parts.kept = True
+        finally:
+            parts.close()
+        await self._until_ready(kernel, process, within_s)
+        return kernel
+
+    def _make_parts(self, name: str, *, shared: bool) -> _Parts:
+        place = self._folder / name
+        place.mkdir(mode=0o700)
+        return _Parts(place, f"/proc/self/fd/{self._reach}/{name}", shared=shared)
+
+    def ahead(self, runtime: Runtime) -> Ahead | None:
+        """As the contract says."""
+        if not runtime.pooled or runtime.forked:
+            return None
+        try:
+            check_needs(runtime, isolated=True)
+        except KernelUnavailable:
+            return None
+        return _Ahead(self, runtime)
+
+    def begin_ahead(self, runtime: Runtime) -> HeadStart:
+        """A kernel of it, without a sandbox or a session."""
+        name = f"ahead-{secrets.token_hex(8)}"
+        parts = self._make_parts(name, shared=False)
+        return HeadStart(
+            entry=_KEEPER,
+            payload=_order(runtime, parts.key, name, ""),
+            env=dict(runtime.env),
+            passed=tuple(parts.passed_to_keeper[len(_CHANNELS) :]),
+            close=parts.close,
+            made=_Waiting(runtime, name, parts),
+        )
 
     async def pack(self, sandbox: Sandbox, snapshot: str, path: str) -> Carried:
         """As the contract says."""
@@ -95,15 +145,15 @@ class JupyterLauncher:
             self._doors.pop(key).close()
             shutil.rmtree(self._folder / f"{key[0]}.{key[1]}", ignore_errors=True)
 
-    async def _until_ready(self, kernel: JupyterKernel, process: Process) -> None:
+    async def _until_ready(self, kernel: JupyterKernel, process: Process, within_s: float) -> None:
         ready = False
         try:
-            async with asyncio.timeout(_READY_TIMEOUT_S):
+            async with asyncio.timeout(within_s):
                 ready = await kernel.ready()
                 if not ready:
                     raise KernelUnavailable(f"the kernel ended while it started: {await _why(kernel, process)}")
         except TimeoutError:
-            raise KernelUnavailable(f"the kernel did not come up in {_READY_TIMEOUT_S:.0f} s") from None
+            raise KernelUnavailable(f"the kernel did not come up in {within_s:.0f} s") from None
         finally:
             # Whatever came between, a wish to give up as well: nobody else knows of it yet.
             if not ready:
@@ -119,11 +169,15 @@ class JupyterLauncher:
 
 
 class _Parts:
-    """What is made for one kernel: four listening sockets, two pipes, memory for the last words if it is `shared`."""
+    """What is made for one kernel: its key, four listening sockets, two pipes, memory for the last words if it is
+    `shared`.
+    """
 
     def __init__(self, place: Path, short: str, *, shared: bool) -> None:
         self.kept = False
-        self._place = place
+        self.key = secrets.token_hex(16)
+        self.place = place
+        self.short = short
         self._far: list[int] = []
         self.passed: list[int] = []
         self.readers: list[int] = []
@@ -166,7 +220,28 @@ class _Parts:
         if not self.kept:
             for descriptor in (*self.readers, *filter(None, (self.memory,))):
                 os.close(descriptor)
-            shutil.rmtree(self._place, ignore_errors=True)
+            self.readers, self.memory = [], 0
+            shutil.rmtree(self.place, ignore_errors=True)
+
+
+class _Waiting(NamedTuple):
+    """A kernel whose program is up in a sandbox that nobody has."""
+
+    runtime: Runtime
+    name: str
+    parts: _Parts
+
+
+@dataclass(frozen=True, slots=True)
+class _Ahead:
+    """Equal for equal runtimes."""
+
+    launcher: JupyterLauncher
+    runtime: Runtime
+
+    def begin(self) -> HeadStart:
+        """As the contract says."""
+        return self.launcher.begin_ahead(self.runtime)
 
 
 def _forked(sandbox: Sandbox, start: KernelStart, key: str) -> ProcessSpec:
@@ -179,20 +254,24 @@ def _forked(sandbox: Sandbox, start: KernelStart, key: str) -> ProcessSpec:
     )
 
 
-def _kept(start: KernelStart, key: str) -> ProcessSpec:
-    order = {
-        "key": key,
-        "working_folder": start.working_folder,
-        "kernel": start.id,
-        "name": start.runtime.kernelspec,
-        "argv": start.runtime.argv,
-    }
+def _kept(start: KernelStart, key: str, name: str | None) -> ProcessSpec:
     return ProcessSpec(
         id=process_of(start.id, start.generation),
-        entry="program_kernel",
-        payload=msgspec.json.encode(order),
+        entry=_KEEPER,
+        payload=_order(start.runtime, key, name or start.id, start.working_folder),
         env=dict(start.runtime.env),
     )
+
+
+def _order(runtime: Runtime, key: str, name: str, working_folder: str) -> bytes:
+    order = {
+        "key": key,
+        "working_folder": working_folder,
+        "kernel": name,
+        "name": runtime.kernelspec,
+        "argv": runtime.argv,
+    }
+    return msgspec.json.encode(order)
 
 
 async def _started(sandbox: Sandbox, spec: ProcessSpec, passed: list[int]) -> Process:

@@ -12,6 +12,7 @@ import msgspec
 
 from workbench.errors import HostIncompatible
 from workbench.model.process import Limit, Stream
+from workbench.model.runtime import PYTHON
 from workbench.wire.calls import AnyCallAnswer, AnyCallRequest
 from workbench.wire.kernels import AnyKernelAnswer, AnyKernelRequest
 from workbench.wire.values import Request, Value
@@ -75,6 +76,8 @@ class StatusAnswer(Value, frozen=True, kw_only=True, tag=True):
     warning: str
     capabilities: tuple[CapabilityReport, ...]
     lost: tuple[LostSandbox, ...]
+    ahead: int = 0
+    """sandboxes that wait, besides those of the pool, with a runtime's kernel started"""
 
 
 class CreateSandbox(Request, frozen=True, kw_only=True):
@@ -89,6 +92,8 @@ class CreateSandbox(Request, frozen=True, kw_only=True):
     """a kernel will be started in it first: one that is prepared ahead is kept for that"""
     warm: str = ""
     """the warm set of the image that code in it imports soon, if the caller knows; a wish"""
+    runtime: str = PYTHON
+    """of the kernel that will be started first, by its name"""
 
 
 class SandboxReport(Value, frozen=True, kw_only=True, tag=True):

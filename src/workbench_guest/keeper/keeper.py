@@ -10,17 +10,15 @@ import select
 import signal
 import socket
 import subprocess
-import sys
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import NoReturn
 
-import workbench_guest
 from workbench_guest import working_folder
-from workbench_guest.confine import syscalls as sys_
 from workbench_guest.keeper.place import CHANNELS, Place
+from workbench_guest.keeper.program import Order, end_program, start_program
 from workbench_guest.keeper.pump import Link, Pump
+from workbench_guest.keeper.waiting import WaitingProgram
 
 # A program that is not up after this is given up by the host.
 _LOOK_MS = 5
@@ -31,25 +29,21 @@ _HANDSHAKE_BYTES = 300
 _ALONE_S = 5.0
 # For what a dead program said to be taken by the host, as long as some of it is.
 _LEAVE_S = 10.0
-_TERM_S = 2.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
-    """What the host wants."""
-
-    key: str
-    working_folder: str
-    kernel: str
-    name: str
-    argv: Sequence[str]
 
 
 class Keeper:
     """One per process. Ends the process as the program ended."""
 
-    def __init__(self, order: Order, listening: Sequence[int], printed: Sequence[int]) -> None:
+    def __init__(
+        self,
+        order: Order,
+        listening: Sequence[int],
+        printed: Sequence[int],
+        waiting: WaitingProgram | None = None,
+    ) -> None:
+        """`waiting` is the program if it has been started already."""
         self._order = order
+        self._waited = waiting
         self._listening = {
             name: socket.socket(fileno=descriptor) for name, descriptor in zip(CHANNELS, listening, strict=True)
         }
@@ -72,7 +66,7 @@ class Keeper:
         signal.signal(signal.SIGINT, lambda *_: None)
         signal.signal(signal.SIGTERM, self._end_soon)
         signal.set_wakeup_fd(self._waker, warn_on_full_buffer=False)
-        place = Place(self._order.kernel)
+        place = self._waited.place if self._waited is not None else Place(self._order.kernel)
         try:
             if note := working_folder.enter(self._order.working_folder):
                 os.write(2, note.encode("utf-8", "replace"))
@@ -80,7 +74,7 @@ class Keeper:
             try:
                 self._serve(place, program)
             finally:
-                _end(program)
+                end_program(program)
                 self._let_leave()
         finally:
             place.close()
@@ -90,25 +84,14 @@ class Keeper:
         self._told_to_end = True
 
     def _start(self, place: Place) -> subprocess.Popen[bytes]:
-        path = place.write_file(self._order.key, self._order.name)
-        guest = os.path.dirname(next(iter(workbench_guest.__path__)))
-        argv = [part.replace("{connection_file}", path).replace("{guest}", guest) for part in self._order.argv]
-        out, err = self._printed
-        mine = os.getpid()
         try:
-            return subprocess.Popen(
-                argv,
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=err,
-                # There is one thread here, and whoever ends us must not leave the program behind.
-                preexec_fn=lambda: _end_with(mine),
-            )
-        except OSError as problem:
-            sys.exit(f"{argv[0]} cannot be started: {problem.strerror or problem}")
+            if self._waited is None:
+                return start_program(self._order, place, self._printed)
+            self._waited.tell()
+            return self._waited.program
         finally:
-            os.close(out)
-            os.close(err)
+            for descriptor in self._printed:
+                os.close(descriptor)
 
     def _serve(self, place: Place, program: subprocess.Popen[bytes]) -> None:
         ended = os.pidfd_open(program.pid)
@@ -188,32 +171,6 @@ class Keeper:
         self._pump.close()
         for _, host in self._waiting:
             host.close()
-
-
-def order_of(told: Mapping[str, object]) -> Order:
-    """From what the host sends."""
-    argv = told["argv"]
-    assert isinstance(argv, list)
-    words = {name: str(told[name]) for name in ("key", "working_folder", "kernel", "name")}
-    return Order(argv=[str(one) for one in argv], **words)
-
-
-def _end_with(parent: int) -> None:
-    """In the program, before it is one."""
-    sys_.prctl(sys_.PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(1)
-
-
-def _end(program: subprocess.Popen[bytes]) -> None:
-    """It has ended by itself, or is asked to, and made to."""
-    if program.poll() is None:
-        program.terminate()
-        try:
-            program.wait(_TERM_S)
-        except subprocess.TimeoutExpired:
-            program.kill()
-            program.wait()
 
 
 def _end_like(status: int) -> NoReturn:

@@ -2,6 +2,7 @@
 // The thread of the cells: takes one question at a time from the other thread, and answers it.
 
 const { Session } = require('inspector');
+const { begin } = require('./begin.cjs');
 const { Cells } = require('./cells.cjs');
 const { Displays } = require('./displays.cjs');
 const { Evaluator } = require('./evaluating.cjs');
@@ -51,6 +52,7 @@ class Kernel {
     else if (kind === 'check') this.#check(id);
     else if (id > this.lastId) {
       this.lastId = id;
+      begin();
       this.#answer(kind, id, content, message);
     }
   }

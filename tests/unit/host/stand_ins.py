@@ -29,6 +29,7 @@ from workbench.host.cells.sandbox_cells import CellOptions, SandboxCells
 from workbench.model.execution import Cell, CellError, Display, Piece, PieceKind, Variable
 from workbench.model.ids import KernelId, ProcessId, SandboxId
 from workbench.model.process import ProcessExit, ProcessSpec, Stream
+from workbench.model.runtime import Runtime
 from workbench.model.tier import Tier
 
 BOUND_S = 20.0
@@ -190,6 +191,9 @@ class ScriptedLauncher:
     async def pack(self, sandbox: object, snapshot: str, path: str) -> Carried:
         raise NotImplementedError
 
+    def ahead(self, runtime: Runtime) -> None:
+        return None
+
     def forget(self, sandbox: SandboxId, kernel: KernelId | None = None) -> None:
         pass
 
@@ -296,6 +300,9 @@ class StandInSandbox:
 
     async def processes(self) -> tuple[RunningProcess, ...]:
         return self.listed
+
+    def take_head_start(self) -> None:
+        return None
 
     @property
     def snapshots(self) -> frozenset[str]:

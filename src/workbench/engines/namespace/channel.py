@@ -88,6 +88,17 @@ class HostChannel:
                     os.close(descriptor)
                 raise ChannelClosed(str(problem)) from problem
 
+    @property
+    def has_said(self) -> bool:
+        """Whether something has come that nobody has received, or nothing will come any more."""
+        try:
+            self._sock.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
+        return True
+
     async def _ready(self, *, write: bool) -> None:
         loop = asyncio.get_running_loop()
         ready: asyncio.Future[None] = loop.create_future()

@@ -11,9 +11,10 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
-from workbench.contracts.engine import SandboxSpec
-from workbench.engines.environment import base_environment
+from workbench.contracts.engine import HeadStart, SandboxSpec
+from workbench.engines.environment import base_environment, joined
 from workbench.engines.namespace import slot as slots
+from workbench.engines.namespace.ahead import AheadSlots
 from workbench.engines.namespace.channel import ChannelClosed
 from workbench.engines.namespace.files_watch import FilesWatch
 from workbench.engines.namespace.fit import check_fit
@@ -22,14 +23,14 @@ from workbench.engines.namespace.sandbox import NamespaceSandbox
 from workbench.engines.namespace.slot import Slot
 from workbench.engines.namespace.userns import make_user_namespace
 from workbench.engines.namespace.view import GUEST_ROOT
-from workbench.engines.namespace.warm import WarmZygotes
+from workbench.engines.namespace.warm import WARM_IDLE_S, WarmZygotes
 from workbench.engines.namespace.zygote import Zygote
 from workbench.engines.options import EngineOptions
 from workbench.errors import InvalidRequest, IsolationTooWeak, SandboxUnavailable
 from workbench.guest_trees import own_tree
 from workbench.model.capability import ISOLATION, Barrier, Capability, Grade
 from workbench.model.image import Image
-from workbench.model.tier import STANDARD, Tier
+from workbench.model.tier import STANDARD, Tier, thread_variables
 from workbench_guest.messages import HOME, INSIDE_UID, PACKAGES, SCRATCH, Furnish, Prepare, Resize
 
 WATCH_INTERVAL_S, FILES_INTERVAL_S, ZYGOTES_INTERVAL_S = 0.25, 0.25, 1.0
@@ -52,6 +53,7 @@ class NamespaceEngine:
         *,
         zygote_max_age_s: float = ZYGOTE_MAX_AGE_S,
         zygote_max_clones: int = ZYGOTE_MAX_CLONES,
+        ahead_idle_s: float = WARM_IDLE_S,
     ) -> None:
         self._options = options
         self._zygote_max_age_s = zygote_max_age_s
@@ -62,6 +64,7 @@ class NamespaceEngine:
         self._draining: list[Zygote] = []
         self.warm = WarmZygotes(self._current_zygote)
         """zygotes that have imported more, for those who need it"""
+        self._ahead = AheadSlots(self._prepare, self._env_ahead, idle_s=ahead_idle_s)
         self._choice: Choice | None = None
         self._maps_owner = False
         self._pool: deque[Slot] = deque()
@@ -145,6 +148,11 @@ class NamespaceEngine:
         """Slots that wait."""
         return len(self._pool)
 
+    @property
+    def ahead(self) -> int:
+        """Slots that wait besides, in which something has begun."""
+        return len(self._ahead.pids)
+
     async def create(self, spec: SandboxSpec) -> NamespaceSandbox:
         """As the contract says."""
         spec.checked()
@@ -171,7 +179,12 @@ class NamespaceEngine:
     async def _make(self, spec: SandboxSpec) -> NamespaceSandbox:
         for _ in range(_PREPARE_TRIES):
             try:
-                slot = await self._warm_slot(spec.warm) or await self._pooled_slot() or await self._prepare()
+                slot = (
+                    await self._ahead_slot(spec)
+                    or await self._warm_slot(spec.warm)
+                    or await self._pooled_slot()
+                    or await self._prepare()
+                )
             except IsolationTooWeak as problem:
                 raise SandboxUnavailable(problem.message, problem.context) from problem
             try:
@@ -185,8 +198,24 @@ class NamespaceEngine:
                     raise
                 continue
             self._refill_soon()
+            self._ahead.fill_soon()
             return sandbox
         raise SandboxUnavailable("zygotes keep dying; see the host's log", {"step": "claim"})
+
+    async def _ahead_slot(self, spec: SandboxSpec) -> Slot | None:
+        """One in which what it starts first has begun; who keeps nothing ready keeps none of these either."""
+        # Without control groups, processors are given to threads one by one, and those of a program are there already.
+        if not self._options.pool_size or (self.limits.keeper.watches and spec.tier != STANDARD):
+            return None
+        return await self._ahead.get(spec.ahead)
+
+    def _env_ahead(self, slot: Slot, begun: HeadStart) -> dict[str, str]:
+        """As for a session that says nothing: another one's differences are told when it has come."""
+        threads = thread_variables(min(STANDARD.vcpus, self._cpus))
+        return joined({**self._base_env(slot), **threads}, begun.env)
+
+    def _base_env(self, slot: Slot) -> dict[str, str]:
+        return base_environment(slot.zygote.image, home=HOME, scratch=SCRATCH, guest_root=GUEST_ROOT, packages=PACKAGES)
 
     async def _warm_slot(self, name: str) -> Slot | None:
         """One whose interpreter has imported what is wanted; none is a reason to take another, not to fail."""
@@ -219,9 +248,7 @@ class NamespaceEngine:
             spec=spec,
             slot=slot,
             limits_by=self.limits.keeper.kind,
-            base_env=base_environment(
-                slot.zygote.image, home=HOME, scratch=SCRATCH, guest_root=GUEST_ROOT, packages=PACKAGES
-            ),
+            base_env=self._base_env(slot),
             cpus=self._cpus,
             quota=quota,
             resize=self._resize,
@@ -393,6 +420,7 @@ class NamespaceEngine:
         for slot in stale:
             await slot.end()
         self.warm.retire(current, self._is_old)
+        await self._ahead.retire(current)
         if len(self._pool) < self._options.pool_size:
             self._refill_soon()
         while self._draining:
@@ -414,6 +442,7 @@ class NamespaceEngine:
             slot.kill()
         await asyncio.gather(*(slot.end() for slot in self._pool))
         self._pool.clear()
+        await self._ahead.aclose()
         await self.warm.aclose()
         for zygote in (*self._draining, self._zygote):
             if zygote is not None:

@@ -8,7 +8,7 @@ import os
 import signal
 from collections.abc import Awaitable, Callable, Sequence
 
-from workbench.contracts.engine import OverQuota, RunningProcess, SandboxDescription, SandboxSpec, Usage
+from workbench.contracts.engine import HeadStart, OverQuota, RunningProcess, SandboxDescription, SandboxSpec, Usage
 from workbench.engines import proc
 from workbench.engines.admission import check_alive, check_start
 from workbench.engines.environment import joined
@@ -36,6 +36,7 @@ from workbench_guest.messages import (
     Signal,
     Start,
     Started,
+    Unprepared,
     Withdrawn,
 )
 
@@ -290,6 +291,10 @@ class NamespaceSandbox:
                 )
         return tuple(sorted(found, key=lambda one: -one.for_s))
 
+    def take_head_start(self) -> HeadStart | None:
+        """As the contract says."""
+        return self.slot.take_head_start()
+
     @property
     def snapshots(self) -> frozenset[str]:
         """As the contract says."""
@@ -414,6 +419,9 @@ class NamespaceSandbox:
                             await self._send(Discard(snapshot=message.snapshot))
                     case Withdrawn():
                         self._dormant.gone(message.snapshot)
+                    case Unprepared():
+                        # A start forks another one.
+                        pass
                     case Failed():
                         # Its last words: what it did not know how to go on from.
                         self._failed = message.error[:_MOST_LAST_WORDS]

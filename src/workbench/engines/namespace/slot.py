@@ -9,6 +9,7 @@ import secrets
 import signal
 from dataclasses import dataclass
 
+from workbench.contracts.engine import HeadStart
 from workbench.engines.namespace.channel import ChannelClosed, HostChannel
 from workbench.engines.namespace.limits.keeper import LimitGroup, LimitKeeper
 from workbench.engines.namespace.zygote import Zygote
@@ -53,12 +54,16 @@ class Slot:
     steps_ms: dict[str, float]
     outside_uid: int | None
     killed: bool = False
+    head_start: HeadStart | None = None
+    """what has begun in it before anybody has it"""
 
     async def end(self) -> None:
         """Kill pid 1, and with it all inside; reap it; free its group and its mounts. May be called twice."""
         if self.pidfd < 0:
             return
         self.kill()
+        if (begun := self.take_head_start()) is not None:
+            begun.close()
         pidfd, self.pidfd = self.pidfd, -1
         try:
             await end_process(self.pid, pidfd)
@@ -75,6 +80,11 @@ class Slot:
                     with contextlib.suppress(SandboxUnavailable):
                         await zygote.ask(Forget(slot=self.name))
                         break
+
+    def take_head_start(self) -> HeadStart | None:
+        """Once; it is the caller's to close."""
+        begun, self.head_start = self.head_start, None
+        return begun
 
     @property
     def calls(self) -> int:

@@ -50,7 +50,7 @@ class WarmZygotes:
         """`plain` gives the zygote that serves now."""
         self._plain = plain
         self._idle_s = idle_s
-        self._free_bytes = free_bytes or _available_bytes
+        self._free_bytes = free_bytes or available_bytes
         self._grown: dict[str, _Grown] = {}
         self._growing: dict[str, asyncio.Task[Zygote | None]] = {}
         self._not_before = 0.0
@@ -116,7 +116,8 @@ def _has_arrived(image: Image) -> bool:
     return not image.late or os.path.exists(image.late)
 
 
-def _available_bytes() -> int:
+def available_bytes() -> int:
+    """What the machine could still give."""
     for line in _MEMORY.read_text().splitlines():
         name, _, amount = line.partition(":")
         if name == "MemAvailable":
