@@ -62,10 +62,10 @@ async def until_pooled(connection: HostConnection, settle_s: float = 0.05) -> No
     await asyncio.sleep(settle_s)
 
 
-async def until_ahead(connection: HostConnection) -> None:
-    """Wait until a kernel waits, started; what it does to be up cannot be seen from here, so give it its time."""
+async def until_ahead(connection: HostConnection, count: int) -> None:
+    """Wait until so many kernels wait, started; what they do to be up cannot be seen from here, so give it its time."""
     for _ in range(500):
-        if (await connection.ask(wire.Status(), wire.StatusAnswer)).ahead:
+        if (await connection.ask(wire.Status(), wire.StatusAnswer)).ahead >= count:
             break
         await asyncio.sleep(0.01)
     await asyncio.sleep(_STARTING_S)

@@ -6,6 +6,7 @@ python -m bench.runtimes [--quick] [--write bench/RESULTS.md]
 from __future__ import annotations
 
 import asyncio
+import functools
 import os
 import sys
 import time
@@ -69,9 +70,10 @@ class Times:
 
     node: list[float] = field(default_factory=list)
     """with nothing kept ready, not even a sandbox"""
-    waiting: list[float] = field(default_factory=list)
-    """of Node, started before it was asked for"""
     r: list[float] = field(default_factory=list)
+    """the same"""
+    waiting: dict[str, list[float]] = field(default_factory=dict)
+    """by runtime, of kernels that were started before they were asked for"""
     peers: dict[str, list[float]] = field(default_factory=dict)
 
 
@@ -88,21 +90,23 @@ async def _first(connection: HostConnection, runtime: str) -> float:
 
 async def latency(settings: Settings, peers: tuple[Peer, ...], rounds: int) -> Times:
     """New sessions, one at a time."""
-    times = Times(peers={peer.name: [] for peer in peers})
+    languages = ("node", "r") if IRKERNEL in peers else ("node",)
+    times = Times(peers={peer.name: [] for peer in peers}, waiting={language: [] for language in languages})
     async with host(settings, pool_size=2) as connection, host(settings, pool_size=0) as cold:
 
-        async def waiting() -> float:
-            await until_ahead(connection)
-            return await _first(connection, "node")
+        async def waiting(language: str) -> float:
+            await until_ahead(connection, len(languages))
+            return await _first(connection, language)
 
-        # One that asks, so that one waits.
-        await _first(connection, "node")
+        # Those that ask, so that one of each waits.
+        for language in languages:
+            await _first(connection, language)
         turns: list[tuple[list[float], Callable[[], Awaitable[float]]]] = [
-            (times.node, lambda: _first(cold, "node")),
-            (times.waiting, waiting),
-            *([(times.r, lambda: _first(connection, "r"))] if shutil.which("R") else []),
+            *((samples, functools.partial(_first, cold, one)) for samples, one in ((times.node, "node"), (times.r, "r"))
+              if one in languages),
+            *((times.waiting[language], functools.partial(waiting, language)) for language in languages),
             *((times.peers[peer.name], peer.first) for peer in peers),
-        ]
+        ]  # fmt: skip
         # The first of each reads from the disk, and is not counted.
         for number in range(rounds + 1):
             for samples, take in turns:
@@ -179,14 +183,19 @@ async def measure(settings: Settings, *, quick: bool) -> list[Row]:
         if peer in node_peers
     ]
     if IRKERNEL in peers:
-        rows.append(_faster(f"a session of R {first} stock IRkernel", times.r, times.peers["IRkernel"], 4))
+        rows.append(
+            _faster(
+                f"a session of R {first} stock IRkernel", times.waiting["r"], times.peers["IRkernel"], 4,
+                f"ours from the pool; without one {spread(times.r)}",
+            )
+        )  # fmt: skip
     rows += [
-        _within(f"a session of {title} to its first answer, from the pool", samples, must_ms, notes)
-        for title, samples, must_ms, notes in (
-            ("Node.js", times.waiting, 50, f"without a pool {spread(times.node)}"),
-            ("R", times.r, 150, "from a pool of sandboxes; no R is started ahead"),
+        _within(f"a session of {title} to its first answer, from the pool", times.waiting[language], must_ms, notes)
+        for language, title, must_ms, notes in (
+            ("node", "Node.js", 50, f"without a pool {spread(times.node)}"),
+            ("r", "R", 150, ""),
         )
-        if samples
+        if language in times.waiting
     ]
     rows += await _memory_rows(settings, node_peers, 2 if quick else _ALIVE)
     arrived = await flood(settings)
@@ -199,11 +208,11 @@ async def measure(settings: Settings, *, quick: bool) -> list[Row]:
     return rows
 
 
-def _faster(what: str, ours: list[float], theirs: list[float], must: float) -> Row:
+def _faster(what: str, ours: list[float], theirs: list[float], must: float, notes: str = "") -> Row:
     ratio = p50(theirs) / p50(ours)
     return Row(
         what=what, seen=f"{ratio:.1f} times faster: {spread(ours)} against {spread(theirs)}", must=f"{must:g} times",
-        aim="", passed=ratio >= must, aimed=ratio >= must,
+        aim="", passed=ratio >= must, aimed=ratio >= must, notes=notes,
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Kernels of Node that were started before anybody asked: whose they are, what they cost others, and when they go."""
+"""Kernels that were started before anybody asked: whose they are, what they cost others, and when they go."""
 
 from __future__ import annotations
 
@@ -39,6 +39,7 @@ from workbench.wire import kernels
 pytestmark = pytest.mark.isolation
 
 _IDENTITY = "[process.env.WHOSE ?? null, process.cwd(), process.env.WORKBENCH_BEGIN ?? null]"
+_OF_R = "p <- Sys.getpid(); e <- Sys.getenv(); cat(paste0(names(e), '=', e), getwd(), sep = '\\n'); invisible(plot(1))"
 _SOCKETS = "require('fs').readdirSync('/tmp').filter((name) => name.startsWith('.kernel-')).length"
 
 
@@ -89,27 +90,31 @@ class Pooling:
             await sandbox.aclose()
             await cells.aclose()
 
-    async def until_one_waits(self) -> int:
+    async def until_one_waits(self, name: str = "node") -> int:
         """The process of the program that waits, as the machine has it."""
         found: list[int] = []
 
         async def up() -> bool:
-            found[:] = [pid for slot in self.engine._ahead.pids for pid in _programs(slot)]
+            found[:] = [pid for slot in self.engine._ahead.pids for pid in _programs(slot, name)]
             return len(found) == 1 and self.engine.pooled == self._options.pool_size
 
         await eventually(up, "a program waits beside the pool")
         return found[0]
 
 
-def _programs(slot: int) -> list[int]:
-    """That have bound their sockets: below it, and not an interpreter of the image's."""
-    return [pid for pid in proc.tree(slot)[1:] if Path(f"/proc/{pid}/comm").read_text().startswith("node")]
+def _programs(slot: int, name: str = "node") -> list[int]:
+    """Below it, with that in what they were started by."""
+    return [pid for pid in proc.tree(slot)[1:] if f"workbench_guest/{name}/kernel" in _started_by(pid)]
 
 
-def _program(session: Session) -> int:
+def _started_by(pid: int) -> str:
+    return Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8").replace("\0", " ")
+
+
+def _program(session: Session, name: str = "node") -> int:
     """The one kernel that runs in it."""
     assert isinstance(session.sandbox, NamespaceSandbox)
-    found = _programs(session.sandbox.root_pid)
+    found = _programs(session.sandbox.root_pid, name)
     assert len(found) == 1
     return found[0]
 
@@ -187,6 +192,21 @@ async def test_it_has_the_variables_of_a_cold_start_and_no_others(pooling: Pooli
     async with pooling.session({"WHOSE": "first"}) as session:
         assert _program(session) == waiting
         assert await _told(session, names) == cold
+
+
+async def test_r_waits_as_well_and_has_the_variables_and_the_folder_of_its_session(pooling: Pooling) -> None:
+    seen = []
+    async with pooling.session({"WHOSE": "mine"}, "/mnt/files/deep", wanted="r") as session:
+        seen.append(await session.run(_OF_R))
+    waiting = await pooling.until_one_waits("r")
+    async with pooling.session({"WHOSE": "mine"}, "/mnt/files/deep", wanted="r") as session:
+        assert _program(session, "r") == waiting
+        seen.append(await session.run(_OF_R))
+    cold, waited = ({*ran.stdout.text.splitlines()} for ran in seen)
+    assert {"WHOSE=mine", "/mnt/files/deep"} <= waited
+    # Where R keeps its own files is not the same in two processes.
+    assert {line for line in cold ^ waited if not line.startswith("R_SESSION_TMPDIR=")} == set()
+    assert [len([one for one in ran.displays if "image/png" in one.data]) for ran in seen] == [1, 1]
 
 
 async def test_two_sessions_never_get_the_same_one_and_see_nothing_of_each_other(pooling: Pooling) -> None:

@@ -270,6 +270,7 @@ def _order(runtime: Runtime, key: str, name: str, working_folder: str) -> bytes:
         "kernel": name,
         "name": runtime.kernelspec,
         "argv": runtime.argv,
+        "read_at_start": runtime.read_at_start,
     }
     return msgspec.json.encode(order)
 

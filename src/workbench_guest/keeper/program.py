@@ -27,14 +27,17 @@ class Order:
     kernel: str
     name: str
     argv: Sequence[str]
+    read_at_start: tuple[str, ...]
+    """beginnings of names of variables that it cannot be told later"""
 
 
 def order_of(told: Mapping[str, object]) -> Order:
     """From what the host sends."""
-    argv = told["argv"]
+    argv, read_at_start = told["argv"], told["read_at_start"]
     assert isinstance(argv, list)
+    assert isinstance(read_at_start, list)
     words = {name: str(told[name]) for name in ("key", "working_folder", "kernel", "name")}
-    return Order(argv=[str(one) for one in argv], **words)
+    return Order(argv=[str(one) for one in argv], read_at_start=tuple(map(str, read_at_start)), **words)
 
 
 def start_program(

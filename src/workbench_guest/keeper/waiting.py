@@ -8,14 +8,14 @@ from __future__ import annotations
 import json
 import os
 import signal
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from workbench_guest.entering import HELD_BACK
 from workbench_guest.keeper.place import Place
 from workbench_guest.keeper.program import Order, end_program, start_program
 
-# What a program, its loader or its libraries may have looked at while it started: nobody can tell it otherwise later.
-_READ_AT_START = ("NODE_", "UV_", "LD_", "OPENSSL_", "SSL_", "MALLOC_", "GLIBC_", "ICU_", "LC_", "LANG", "TZ")
+# What any program, its loader or its libraries may have looked at while it started: nobody can tell it otherwise later.
+_READ_AT_START = ("LD_", "OPENSSL_", "SSL_", "MALLOC_", "GLIBC_", "ICU_", "LC_", "LANG", "TZ")
 
 
 class WaitingProgram:
@@ -43,7 +43,11 @@ class WaitingProgram:
         """Whether it is what is wanted now, with the variables that we have by now."""
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         same = (order.key, order.argv, order.name) == (self._order.key, self._order.argv, self._order.name)
-        return same and _read_at_start(os.environ) == _read_at_start(self._started_with)
+        return same and self._read(os.environ) == self._read(self._started_with)
+
+    def _read(self, env: Mapping[str, str]) -> dict[str, str]:
+        names = (*_READ_AT_START, *self._order.read_at_start)
+        return {name: value for name, value in env.items() if name.startswith(names)}
 
     def tell(self) -> None:
         """Whose it is: our variables and our folder. Before it can be asked anything."""
@@ -56,7 +60,3 @@ class WaitingProgram:
         end_program(self.program)
         self.place.close()
         os.close(self._told)
-
-
-def _read_at_start(env: os._Environ[str] | dict[str, str]) -> dict[str, str]:
-    return {name: value for name, value in env.items() if name.startswith(_READ_AT_START)}

@@ -18,6 +18,7 @@ import zmq
 
 from workbench_guest.r import forks
 from workbench_guest.r.asked import Asked
+from workbench_guest.r.begin import begin
 from workbench_guest.r.embedded import Embedded
 from workbench_guest.r.names import changes
 from workbench_guest.r.printed import Printed
@@ -77,6 +78,7 @@ class Kernel:
             # One that came late is about no cell any more.
             self._r.interrupted = False
             if message is not None:
+                begin()
                 self._busy = True
                 self._serve(message)
                 self._busy = False
