@@ -47,8 +47,8 @@ class Runtime:
     pooled: bool = False
     """whether its kernel can be started before its session is known, and is told it in a file (WORKBENCH_BEGIN)"""
     read_at_start: tuple[str, ...] = ()
-    """beginnings of names of variables that it reads as it starts, beside those that any program may: a session that has
-    others of these gets no kernel that waited
+    """beginnings of names of variables that it reads as it starts, beside those that any program may: who has others of
+    these gets no kernel that waited
     """
 
     @property
