@@ -17,7 +17,7 @@ from workbench.wire.calls import AnyCallAnswer, AnyCallRequest
 from workbench.wire.kernels import AnyKernelAnswer, AnyKernelRequest
 from workbench.wire.values import Request, Value
 
-PROTOCOL = 6
+PROTOCOL = 7
 _LENGTH = struct.Struct(">I")
 # The payload of a process is the largest thing that is sent.
 MAX_FRAME = 32 * 1024 * 1024
