@@ -117,7 +117,11 @@ class Kernel:
         return {"status": "error", "execution_count": self._count, **error}, told
 
     def _run(self, code: str) -> int:
-        self._shell.run(code)
+        try:
+            self._shell.run(code)
+        except OSError as problem:
+            self._publish_text("stderr", f"the cell cannot be handed to the shell: {problem.strerror}\n")
+            return 1
         self._wire.watch(self._shell.status)
         try:
             while True:

@@ -7,6 +7,8 @@ import os
 import subprocess
 from typing import NamedTuple
 
+from workbench_guest.memory_file import memory_file
+
 # Far from what people use in scripts.
 _CODE, _STATUS = 201, 202
 _INTERRUPTED = 130
@@ -40,7 +42,7 @@ class Shell:
 
     def __init__(self) -> None:
         self._number = 0
-        self._code = os.memfd_create("cell")
+        self._code = memory_file("cell")
         self.out, out = os.pipe2(os.O_CLOEXEC)
         self.err, err = os.pipe2(os.O_CLOEXEC)
         self.status, status = os.pipe2(os.O_CLOEXEC)

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from workbench_guest.entering import HELD_BACK
 from workbench_guest.keeper.place import Place
 from workbench_guest.keeper.program import Order, end_program, start_program
+from workbench_guest.memory_file import memory_file
 
 # What any program, its loader or its libraries may have looked at while it started: nobody can tell it otherwise later.
 _READ_AT_START = ("LD_", "OPENSSL_", "SSL_", "MALLOC_", "GLIBC_", "ICU_", "LC_", "LANG", "TZ")
@@ -24,7 +25,7 @@ class WaitingProgram:
     def __init__(self, order: Order, printed: Sequence[int]) -> None:
         self._order = order
         self._started_with = dict(os.environ)
-        self._told = os.memfd_create("session", os.MFD_CLOEXEC)
+        self._told = memory_file("session")
         self.place = Place(order.kernel)
         # As the program is to have them; our own are set when we are its keeper.
         signal.signal(signal.SIGINT, lambda *_: None)
