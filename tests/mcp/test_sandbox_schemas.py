@@ -98,7 +98,7 @@ async def test_files_have_the_fields_of_the_table(connect: Connect, name: str) -
 async def test_a_timeout_is_at_most_300_seconds_and_languages_and_encodings_are_named(connect: Connect) -> None:
     listed = await _listed(connect)
     assert listed["execute_code"].input_schema["properties"]["timeout"]["maximum"] == 300
-    assert listed["create_session"].input_schema["properties"]["language"]["enum"] == ["python", "node", "r"]
+    assert listed["create_session"].input_schema["properties"]["language"]["examples"] == ["python", "node", "r"]
     imported = listed["import_files"].input_schema["$defs"]["ImportedFile"]["properties"]
     assert imported["encoding"]["enum"] == ["text", "base64"]
 

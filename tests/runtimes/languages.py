@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,12 +54,11 @@ class Language:
     """whose value has the working folder in it"""
     name: str = "x"
     helper: str = ""
-    """prints `told` if a helper without a model behind it says so"""
+    """asks a helper for something that there is not; says `refused` then"""
     remembers: bool = False
     """whether its memory is kept beside it"""
     receipts: bool = True
     """whether it tells names"""
-    more: dict[str, str] = field(default_factory=dict)
 
 
 PYTHON = Language(
@@ -90,6 +89,7 @@ PYTHON = Language(
     ends="import os; os._exit(3)",
     killed="import os; print('before the end', flush=True); os.kill(os.getpid(), 9)",
     folder="import os; os.getcwd()",
+    helper="data, error = run_composio_tool('NO_SUCH_TOOL', {})\nprint('refused' if error else data)",
     remembers=True,
 )
 
@@ -120,11 +120,13 @@ NODE = Language(
     displays="for (let i = 0; i < 2000; i++) display(i); undefined",
     awaited="await new Promise(done => setTimeout(() => done(42), 10))",
     writes="require('fs').writeFileSync('/mnt/files/from_code.txt', 'kept')",
-    picture="",
+    picture="display.png(Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJ"
+    "RU5ErkJggg==', 'base64')); undefined",
     ends="process.exit(3)",
     killed="console.log('before the end')\nawait new Promise(r => setTimeout(r, 300))\n"
     "process.kill(process.pid, 'SIGKILL')",
     folder="process.cwd()",
+    helper="await runComposioTool('NO_SUCH_TOOL', {}).then(console.log, () => console.log('refused'))",
 )
 
 R = Language(
@@ -145,6 +147,7 @@ R = Language(
         ("a loop", "while (TRUE) {}"),
         ("sleep", "Sys.sleep(1000)"),
         ("arithmetic", "repeat sum(as.numeric(1:1e7))"),
+        ("a child", "invisible(system('sleep 1000'))"),
     ),
     flood="cat(sprintf('%09d\\n', 0:499999), sep = '')\ncat('end of the flood\\n')",
     displays="for (i in 1:2000) IRdisplay::display_text(i)",
@@ -153,6 +156,7 @@ R = Language(
     ends="Sys.sleep(0.3); tools::pskill(Sys.getpid(), 15); Sys.sleep(60)",
     killed="cat('before the end\\n'); Sys.sleep(0.3); tools::pskill(Sys.getpid(), 9); Sys.sleep(60)",
     folder="getwd()",
+    helper="tryCatch(run_composio_tool('NO_SUCH_TOOL', list()), workbench_error = function(e) cat('refused\\n'))",
 )
 
 BASH = Language(

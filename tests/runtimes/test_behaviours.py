@@ -123,6 +123,15 @@ def test_a_picture_is_a_picture(session_of: dict[str, Session], runtime: str) ->
     assert pictures[0].startswith("iVBOR")
 
 
+@pytest.mark.parametrize("runtime", _with("helper"))
+def test_helpers_are_there_and_what_is_refused_is_told_as_the_language_tells_it(
+    session_of: dict[str, Session], runtime: str
+) -> None:
+    result = session_of[runtime].run(LANGUAGES[runtime].helper)
+    assert result["outcome"] == "ok", result
+    assert result["stdout"]["text"].strip() == "refused"
+
+
 def test_the_receipt_tells_names_and_the_folder(own_session: Session, language: Language) -> None:
     receipt = own_session.run(language.assign)["receipt"]
     if language.receipts:

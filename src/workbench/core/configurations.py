@@ -9,8 +9,8 @@ from workbench.contracts.storage import SessionStore
 from workbench.core.places import SWITCHED_OFF, Places, usable
 from workbench.core.requests import ChangeConfiguration, ChangeTier, ConfigurationPage, ListConfigurations
 from workbench.core.sessions import Sessions
-from workbench.errors import Conflict, HostUnavailable, InvalidRequest
-from workbench.model.configuration import MOST_VERSIONS, ConfigurationRecord
+from workbench.errors import Conflict, HostUnavailable, InvalidRequest, NotFound
+from workbench.model.configuration import MOST_VERSIONS, ConfigurationRecord, SessionConfig
 from workbench.model.ids import SessionId
 from workbench.model.session import Session
 
@@ -67,7 +67,26 @@ class Configurations:
                 configured_at=self._clock.now_iso(),
             )
             if await self._store.replace(session, changed, tier_before=before):
+                for one in await self._store.family(session.mount):
+                    if one.context_of == session.spec.id:
+                        await self._follow(one, config)
                 return await self._switched(changed)
+
+    async def _follow(self, context: Session, config: SessionConfig) -> None:
+        """What a session may reach is what its contexts may: code in them asks by their own records."""
+        while True:
+            changed = replace(
+                context,
+                spec=replace(context.spec, config=config),
+                config_version=context.config_version + 1,
+                configured_at=self._clock.now_iso(),
+            )
+            if await self._store.replace(context, changed):
+                return
+            try:
+                context = await self._store.get(context.spec.id)
+            except NotFound:
+                return
 
     async def _check_alone(self, session: Session) -> None:
         others = [one.spec.id for one in await self._store.family(session.mount) if one.spec.id != session.spec.id]

@@ -60,10 +60,18 @@ async def _at_rest(bench: Workbench, session: SessionId) -> SessionDescription |
     return None
 
 
-async def _is_alone(bench: Workbench, described: SessionDescription) -> bool:
-    """Nothing runs in it, and it is neither a branch nor has any."""
+async def _is_alone(bench: Workbench, described: SessionDescription, before: str | None = None) -> bool:
+    """Nothing runs in it, and it is neither a branch nor has any.
+
+    Its contexts are its own, and go with it, unless one was used since `before`.
+    """
     session = described.session
-    if not is_passing(session.spec.id) or session.parent is not None or described.shared_with:
+    if not is_passing(session.spec.id) or session.parent is not None or session.context_of is not None:
+        return False
+    contexts = await bench.list_contexts(requests.ListContexts(session=session.spec.id))
+    if {one.session.spec.id for one in contexts} != {*described.shared_with}:
+        return False
+    if any(one.state not in _AT_REST or (before and one.session.used_at >= before) for one in contexts):
         return False
     if described.state not in _AT_REST:
         return False
@@ -84,7 +92,7 @@ async def delete_if_unused(bench: Workbench, session: SessionId, before: str) ->
         NotFound: there is no such session.
     """
     described = await bench.describe_session(requests.DescribeSession(session=session))
-    if described.session.used_at >= before or not await _is_alone(bench, described):
+    if described.session.used_at >= before or not await _is_alone(bench, described, before):
         return None
     await bench.delete_session(requests.DeleteSession(session=session))
     return described.session

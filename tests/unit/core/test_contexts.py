@@ -211,3 +211,12 @@ async def test_contexts_that_are_made_while_their_session_goes_are_not_left_behi
     await is_gone(world, ONE, *(SessionId(f"c{number}") for number in range(5)))
     assert not world.host.sandboxes
     assert [str(one) for one in world.mounts.removed] == ["one"]
+
+
+async def test_what_a_session_may_reach_is_what_its_contexts_may_however_late_it_is_changed(world: World) -> None:
+    await add(world)
+    without = SessionConfig(sandbox=SandboxSwitches(tool_execution=False))
+    change = requests.ChangeConfiguration(session=ONE, change=lambda _: without)
+    await world.bench().configurations.change(change)
+    for name in (ONE, TWO):
+        assert (await world.store.get(name)).spec.config == without

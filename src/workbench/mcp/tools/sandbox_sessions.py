@@ -35,8 +35,9 @@ class CreateArguments(Arguments):
 
     language: str = Field(
         default=PYTHON,
-        description="Language of the session; it keeps it. What this machine does not have is refused.",
-        json_schema_extra={"enum": ["python", "node", "r"]},
+        description="Language of the session; it keeps it: python, node, r, bash, or another that the server has. What "
+        "the machine does not have is refused.",
+        json_schema_extra={"examples": ["python", "node", "r"]},
     )
     dependencies: dict[str, str] = Field(
         default_factory=dict,
