@@ -6,6 +6,7 @@ import asyncio
 import base64
 import json
 import time
+import tracemalloc
 from pathlib import Path
 
 import msgspec
@@ -246,6 +247,21 @@ def test_an_update_replaces_what_is_shown_wherever_it_is_shown(tmp_path: Path) -
     recorder.add(shown(display_id="d", kind=PieceKind.UPDATE, text_html="<b>2</b>"))
     assert [(one.data, one.is_update) for one in recorder.displays] == [({"text/html": "<b>2</b>"}, False)] * 2
     assert recorder.displays_left_out == 0
+
+
+def test_ids_of_what_is_left_out_are_held_only_if_they_are_short() -> None:
+    keeper, held = displays.DisplayKeeper(most=0), []
+    tracemalloc.start()
+    try:
+        for number in range(50):
+            keeper.add(shown(display_id=f"{number}" + "x" * MIB, text_plain="1"))
+            held.append(tracemalloc.get_traced_memory()[0])
+    finally:
+        tracemalloc.stop()
+    assert keeper.left_out == 50
+    assert held[-1] - held[0] < 5 * MIB
+    keeper.add(shown(display_id="short", text_plain="1"))
+    assert not keeper.add(shown(display_id="short", kind=PieceKind.UPDATE, text_plain="2"))
 
 
 def test_an_update_of_what_an_earlier_cell_displayed_is_told_as_one(tmp_path: Path) -> None:
