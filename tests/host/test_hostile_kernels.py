@@ -48,6 +48,15 @@ async def test_a_message_over_the_bound_costs_its_sender_and_nobody_else(shared_
     assert (await run(shared_host, hostile, "1 + 1")).outcome is Outcome.OK
 
 
+async def test_a_type_as_long_as_a_message_costs_its_display_and_no_connection(shared_host: HostConnection) -> None:
+    hostile, other = await make_kernel(shared_host), await make_kernel(shared_host)
+    shown = await run(shared_host, hostile, "display({'x' * 34_000_000: 'y' * 600_000}, raw=True)")
+    assert shown.outcome is Outcome.OK
+    (display,) = shown.displays
+    assert "formats left out" in display.data["text/plain"]
+    assert (await run(shared_host, other, "1 + 1")).results.text == "2"
+
+
 @pytest.mark.parametrize(
     "frames",
     [

@@ -14,13 +14,23 @@ from workbench.engines.options import EngineOptions
 from workbench.errors import KernelUnavailable
 from workbench.model.execution import Cell, PieceKind
 from workbench.model.ids import KernelId, new_cell_id
+from workbench.model.runtime import FORKED, Runtime
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.isolation]
 NO_FOLDER = "/proc/nowhere"
+STOCK = Runtime(
+    name="stock",
+    title="Stock IPython",
+    language="python",
+    kernelspec="python3",
+    file_extension=".py",
+    argv=("python", "-m", "ipykernel_launcher", "-f", "{connection_file}"),
+    interrupt_by_message=True,
+)
 
 
-def start(generation: int, folder: str = "/home/user") -> KernelStart:
-    return KernelStart(id=KernelId("other"), generation=generation, working_folder=folder)
+def start(generation: int, folder: str = "/home/user", runtime: Runtime = FORKED) -> KernelStart:
+    return KernelStart(id=KernelId("other"), generation=generation, working_folder=folder, runtime=runtime)
 
 
 def held(options: EngineOptions, live: Live) -> tuple[int, list[str]]:
@@ -71,9 +81,32 @@ async def test_a_start_that_is_given_up_at_any_moment_leaves_nothing(
         starting.cancel()
         with contextlib.suppress(asyncio.CancelledError, KernelUnavailable):
             await (await starting).aclose()
+    await until_held(engine_options, live, before)
+
+
+async def test_an_interrupt_while_a_kernel_is_closed_leaves_nothing(
+    place: Place, engine_options: EngineOptions
+) -> None:
+    live = await place.live()
+    await (await live.launcher.start(live.sandbox, start(1, runtime=STOCK))).aclose()
+    await place.until_pooled()
+    before = held(engine_options, live)
+    kernel = await live.launcher.start(live.sandbox, start(2, runtime=STOCK))
+    closing = asyncio.create_task(kernel.aclose())
+    # Until it waits for the end of the process.
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert not closing.done()
+    await kernel.interrupt()
+    await closing
+    await until_held(engine_options, live, before)
+
+
+async def until_held(options: EngineOptions, live: Live, before: tuple[int, list[str]]) -> None:
+    """Not more than before; fails if that does not come."""
     for _ in range(200):
-        descriptors, folders = held(engine_options, live)
+        descriptors, folders = held(options, live)
         if descriptors <= before[0] and folders == before[1]:
             return
         await asyncio.sleep(0.05)
-    pytest.fail(f"{before} before, {held(engine_options, live)} after")
+    pytest.fail(f"{before} before, {held(options, live)} after")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,6 +71,18 @@ class Session:
         deadline = time.monotonic() + _MOST_S
         while not self.has_file(path):
             assert time.monotonic() < deadline, f"no {path}"
+            time.sleep(_LOOK_S)
+
+    def until_background(self, wanted: Callable[[list[str]], bool]) -> None:
+        """Until what is listed of what runs, by its commands, is so. Within bounds."""
+        deadline = time.monotonic() + _MOST_S
+        while True:
+            answer = self.client.get(f"/v1/sessions/{self.name}/processes")
+            assert answer.status_code == 200, answer.text
+            listed = [one["command"] for one in answer.json()["items"]]
+            if wanted(listed):
+                return
+            assert time.monotonic() < deadline, listed
             time.sleep(_LOOK_S)
 
     def post(self, what: str, **body: Any) -> httpx2.Response:

@@ -32,6 +32,8 @@ class Language:
     """`out` to stdout and `err` to stderr"""
     child_prints: str
     """a program that it starts prints `from a child`"""
+    leaves: str
+    """starts `sleep 4711` in the background"""
     mark: str
     """writes the file that FILE names, and then goes on"""
     endless: tuple[tuple[str, str], ...]
@@ -73,6 +75,7 @@ PYTHON = Language(
     syntax="for for",
     prints="import sys\nprint('out')\nprint('err', file=sys.stderr)",
     child_prints="import os\n_ = os.system('echo from a child')",
+    leaves="import subprocess\nleft = subprocess.Popen(['sleep', '4711'])",
     mark="open(FILE, 'w').close()",
     endless=(
         ("a loop", "while True: pass"),
@@ -105,6 +108,7 @@ NODE = Language(
     syntax="let let = for",
     prints="console.log('out'); console.error('err')",
     child_prints="require('child_process').execSync('echo from a child', {stdio: 'inherit'}); undefined",
+    leaves="require('child_process').spawn('sleep', ['4711'], {stdio: 'ignore'}); undefined",
     mark="require('fs').writeFileSync(FILE, '');",
     endless=(
         ("a loop", "while (true) {}"),
@@ -142,6 +146,7 @@ R = Language(
     syntax="x <- <-",
     prints="cat('out\\n'); message('err')",
     child_prints="invisible(system('echo from a child'))",
+    leaves="system('sleep 4711', wait = FALSE)",
     mark="invisible(file.create(FILE))",
     endless=(
         ("a loop", "while (TRUE) {}"),
@@ -171,6 +176,7 @@ BASH = Language(
     syntax="for for",
     prints="echo out; echo err >&2",
     child_prints="sh -c 'echo from a child'",
+    leaves="sleep 4711 &",
     mark="touch FILE",
     endless=(("a loop", "while true; do :; done"), ("a child", "sleep 1000")),
     flood="seq -f %09.0f 0 499999; echo end of the flood",

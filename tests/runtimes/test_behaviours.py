@@ -60,6 +60,17 @@ def test_what_a_program_prints_that_was_started_is_told(session: Session, langua
     assert "from a child" in session.run(language.child_prints)["stdout"]["text"]
 
 
+def test_what_code_leaves_in_the_background_is_listed_and_its_kernel_is_not(
+    own_session: Session, language: Language
+) -> None:
+    own_session.run(language.assign)
+    # Python may just be copying itself for a snapshot.
+    own_session.until_background(lambda listed: not listed)
+    assert own_session.run(language.leaves)["outcome"] == "ok"
+    # R starts it by a shell.
+    own_session.until_background(lambda listed: bool(listed) and all("sleep 4711" in one for one in listed))
+
+
 @pytest.mark.parametrize("runtime", _with("awaited"))
 def test_what_is_asynchronous_is_waited_for(session_of: dict[str, Session], runtime: str) -> None:
     language, session = LANGUAGES[runtime], session_of[runtime]

@@ -118,6 +118,8 @@ class RunningProcess:
     """inside"""
     group: int
     """the process that leads its group, inside; every process that was started by `start` leads its own"""
+    parent: int
+    """whose child it is, inside; one whose parent has ended is another's, whom no `start` has started"""
     started_as: ProcessId | None
     """if it is one that was started by `start`"""
     command: str

@@ -287,6 +287,7 @@ class ProcessSandbox:
             RunningProcess(
                 pid=pid,
                 group=proc.group(pid),
+                parent=proc.parent(pid) or 0,
                 started_as=started.get(pid),
                 command=proc.command(pid),
                 for_s=proc.age_s(pid),

@@ -373,7 +373,7 @@ class JupyterKernel:
         """As the contract says."""
         # The signal first: what the kernel waits for ends by it, and what the message does may presume that.
         await self._process.signal(signal.SIGINT)
-        if self._by_message and self._gone is None:
+        if self._by_message and self._gone is None and self._closing is None:
             _, frames = self.signer.request("interrupt_request", {})
             self._beside("control").send(frames)
 

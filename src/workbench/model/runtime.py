@@ -44,6 +44,8 @@ class Runtime:
     """whether its kernel needs `interrupt_request` on control besides the signal, which reaches what it has started"""
     tells_variables: bool = False
     """whether its kernel answers `workbench_variables_request`; the image's own interpreter does anyway"""
+    processes: int = 1
+    """how many its kernel is, each started by the one before; what the last one starts is the code's"""
     pooled: bool = False
     """whether its kernel can be started before its session is known, and is told it in a file (WORKBENCH_BEGIN)"""
     read_at_start: tuple[str, ...] = ()

@@ -85,6 +85,18 @@ class Session:
         assert report.command_result is not None, report.state
         return report.command_result
 
+    async def until_background(self, *wanted: str) -> None:
+        """Until this is listed, by its commands, and nothing else."""
+        listed: list[str] = []
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(WAIT_S / 4):
+                while True:
+                    listed = sorted(one.command for one in (await self.cells.list_processes()).processes)
+                    if tuple(listed) == wanted:
+                        return
+                    await asyncio.sleep(0.05)
+        raise AssertionError(f"{listed}, not {wanted}")
+
     async def until(self, command: str, wanted: str) -> None:
         """Until a command says this."""
         async with asyncio.timeout(WAIT_S):

@@ -22,6 +22,8 @@ class Language:
     """prints `out` and `err` by descriptors 1 and 2, past the protocol"""
     endless: dict[str, str]
     """each says `on` first, and would never end"""
+    leaves: str
+    """starts `sleep 4711` in the background"""
     deaf: str
     """does not heed interrupts, after it has said `on`"""
     deaths: dict[str, tuple[str, str]]
@@ -41,6 +43,7 @@ STOCK = Language(
         "a sleep": "import time\nprint('on', flush=True)\ntime.sleep(1000)",
         "a child": "import subprocess\nprint('on', flush=True)\nsubprocess.run(['sleep', '1000'])",
     },
+    leaves="import subprocess\nleft = subprocess.Popen(['sleep', '4711'])",
     deaf="import signal, time\nprint('on', flush=True)\n"
     "while True:\n    try:\n        time.sleep(1000)\n    except KeyboardInterrupt:\n        pass",
     deaths={
@@ -68,6 +71,7 @@ BASH = Language(
         "a pipe": "echo on; sleep 1000 | cat; echo never",
         "a loop of sleeps": "echo on; for i in 1 2 3; do sleep 1000; done",
     },
+    leaves="sleep 4711 &",
     deaf="trap '' INT; echo on; while true; do sleep 1000; done",
     deaths={
         "an exit": ("echo last words; builtin exit 7", "code 7"),

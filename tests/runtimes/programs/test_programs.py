@@ -124,6 +124,22 @@ async def test_a_death_between_cells_is_told_by_the_next_one(house: House, runti
 
 
 @EVERY
+async def test_only_what_code_has_started_is_listed_and_not_the_kernel(house: House, runtime: str) -> None:
+    language = LANGUAGES[runtime]
+    async with house.session(runtime) as session:
+        await session.start(runtime, "beside")
+        await session.until_background()
+        assert (await session.run(language.leaves)).outcome is Outcome.OK
+        await session.until_background("sleep 4711")
+        await session.run(language.leaves.replace("4711", "4712"), kernel="beside")
+        # What has left its parent behind is listed as well.
+        await session.command("setsid -f sleep 4713 >/dev/null 2>&1")
+        await session.until_background("sleep 4711", "sleep 4712", "sleep 4713")
+        await session.cells.restart_kernel(wire.RestartKernel(**MAIN))
+        await session.until_background("sleep 4712", "sleep 4713")
+
+
+@EVERY
 async def test_a_restart_begins_anew(house: House, runtime: str) -> None:
     language = LANGUAGES[runtime]
     async with house.session(runtime) as session:

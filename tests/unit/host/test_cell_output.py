@@ -6,6 +6,7 @@ import asyncio
 import base64
 import json
 import time
+import tracemalloc
 from pathlib import Path
 
 import msgspec
@@ -248,6 +249,21 @@ def test_an_update_replaces_what_is_shown_wherever_it_is_shown(tmp_path: Path) -
     assert recorder.displays_left_out == 0
 
 
+def test_ids_of_what_is_left_out_are_held_only_if_they_are_short() -> None:
+    keeper, held = displays.DisplayKeeper(most=0), []
+    tracemalloc.start()
+    try:
+        for number in range(50):
+            keeper.add(shown(display_id=f"{number}" + "x" * MIB, text_plain="1"))
+            held.append(tracemalloc.get_traced_memory()[0])
+    finally:
+        tracemalloc.stop()
+    assert keeper.left_out == 50
+    assert held[-1] - held[0] < 5 * MIB
+    keeper.add(shown(display_id="short", text_plain="1"))
+    assert not keeper.add(shown(display_id="short", kind=PieceKind.UPDATE, text_plain="2"))
+
+
 def test_an_update_of_what_an_earlier_cell_displayed_is_told_as_one(tmp_path: Path) -> None:
     recorder = recorder_at(tmp_path)
     recorder.add(shown(display_id="earlier", kind=PieceKind.UPDATE, text_plain="50 %"))
@@ -335,7 +351,7 @@ async def test_a_large_format_without_room_is_told_with_the_reason(tmp_path: Pat
 
 async def test_a_type_that_is_a_path_is_no_path(tmp_path: Path) -> None:
     recorder = recorder_at(tmp_path)
-    names = ("../../../etc/passwd", "image/../../x", "a" * 5000, "application/x+json", "image/png")
+    names = ("../../../etc/passwd", "image/../../x", "a" * 200, "application/x+json", "image/png")
     recorder.add(Piece(kind=PieceKind.DISPLAY, display=Display(data=dict.fromkeys(names, "!" * (7 * MIB)))))
     await recorder.keep_whole(mount_at(tmp_path))
     assert sorted(one.name for one in (tmp_path / "files/outputs").iterdir()) == [
@@ -343,6 +359,27 @@ async def test_a_type_that_is_a_path_is_no_path(tmp_path: Path) -> None:
         "c-1.display-1-4.png",
     ]  # fmt: skip
     assert len(recorder.displays_note) < 2000
+
+
+async def test_a_type_that_is_too_long_is_left_out_and_told(tmp_path: Path) -> None:
+    recorder, name = recorder_at(tmp_path), "x" * (34 * MIB)
+    recorder.add(Piece(kind=PieceKind.DISPLAY, display=Display(data={name: "y" * MIB, "text/plain": "small"})))
+    recorder.add(Piece(kind=PieceKind.DISPLAY, display=Display(data={name: "short"})))
+    await recorder.keep_whole(mount_at(tmp_path))
+    words = "formats left out as their types have over 200 characters: 1"
+    assert [one.data for one in recorder.displays] == [{"text/plain": "small"}, {"text/plain": f"[{words}]"}]
+    assert [one.files for one in recorder.displays] == [{}, {}]
+    assert recorder.displays_note == f"display 1: {words}; display 2: {words}"
+    assert recorder.held_bytes < 1000
+
+
+def test_types_of_what_is_in_files_count_for_the_result(tmp_path: Path) -> None:
+    recorder = recorder_at(tmp_path)
+    large = {"\u00fc" * 200: "y" * MIB, "b" * 200: "y" * MIB}
+    recorder.add(Piece(kind=PieceKind.DISPLAY, display=Display(data=large, metadata="{}", display_id="d")))
+    assert recorder.held_bytes == 400 + 200 + len("{}d")
+    recorder.add(shown(display_id="d", kind=PieceKind.UPDATE, text_plain="1"))
+    assert recorder.held_bytes < 100
 
 
 async def test_a_flood_of_large_formats_is_kept_within_bounds(tmp_path: Path) -> None:

@@ -40,10 +40,16 @@ async def result_of(bench: Bench, cell: str = "s-1") -> CommandResult:
     return report.command_result
 
 
-def running(pid: int, group: int, started_as: str | None = None) -> RunningProcess:
+def running(pid: int, group: int, started_as: str | None = None, parent: int = 1) -> RunningProcess:
     identity = ProcessId(started_as) if started_as else None
     return RunningProcess(
-        pid=pid, group=group, started_as=identity, command=f"prog {pid}", for_s=1.0, memory_bytes=4096
+        pid=pid,
+        group=group,
+        parent=parent,
+        started_as=identity,
+        command=f"prog {pid}",
+        for_s=1.0,
+        memory_bytes=4096,
     )
 
 
@@ -157,7 +163,8 @@ async def test_the_background_is_what_nobody_waits_for(bench: Bench) -> None:
     process = await begin(bench)
     await eventually(lambda: bench.cells._commands._under_way)
     bench.sandbox.listed = (
-        running(2, 2, "k-main-1"), running(3, 2), running(7, 7, process.spec.id), running(8, 7), running(9, 5),
+        running(2, 2, "k-main-1"), running(3, 2, parent=2), running(7, 7, process.spec.id), running(8, 7),
+        running(9, 5),
     )  # fmt: skip
     listed = (await bench.cells.list_processes()).processes
     assert [(one.pid, one.command) for one in listed] == [(3, "prog 3"), (9, "prog 9")]

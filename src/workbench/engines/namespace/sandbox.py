@@ -275,14 +275,15 @@ class NamespaceSandbox:
 
     def _look_at_processes(self) -> tuple[RunningProcess, ...]:
         started = {pid: ProcessId(name) for name, pid in self._pids.items()}
+        numbers = {pid: proc.numbers(pid, "NSpid:")[-1] for pid in proc.tree(self.slot.pid)}
         found = []
-        for pid in proc.tree(self.slot.pid)[1:]:
-            inside = proc.numbers(pid, "NSpid:")[-1]
+        for pid, inside in list(numbers.items())[1:]:
             if inside and (inside in started or proc.name(pid) != OWN_NAME):
                 found.append(
                     RunningProcess(
                         pid=inside,
                         group=proc.group(pid),
+                        parent=numbers.get(proc.parent(pid) or 0, 0),
                         started_as=started.get(inside),
                         command=proc.command(pid),
                         for_s=proc.age_s(pid),

@@ -8,11 +8,11 @@ import contextlib
 import logging
 import signal
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from workbench.contracts.engine import Process, Sandbox
+from workbench.contracts.engine import Process, RunningProcess, Sandbox
 from workbench.errors import Cancelled, HostError, WorkbenchError
 from workbench.host.calls.tally import CallTally
 from workbench.host.cells.measuring import Meter
@@ -248,8 +248,11 @@ class Commands:
         elif tracked.state is State.WAITING:
             self._stopped_early.add(tracked)
 
-    async def background(self) -> tuple[BackgroundProcess, ...]:
-        """What runs and is neither started by a request nor part of a command under way.
+    async def background(self, below: Callable[[ProcessId], int]) -> tuple[BackgroundProcess, ...]:
+        """What runs and is neither started by a request nor part of a command under way, nor of a kernel.
+
+        Args:
+            below: how many belong to a process that was started, each started by the one before.
 
         Raises:
             SandboxUnavailable: the sandbox is gone.
@@ -257,16 +260,26 @@ class Commands:
         found = await self._sandbox.processes()
         commands = {one.identity for one in self._under_way.values()}
         groups = {one.pid for one in found if one.started_as in commands}
+        kernels = _belonging(found, below)
         return tuple(
             BackgroundProcess(pid=one.pid, command=one.command, for_s=one.for_s, memory_bytes=one.memory_bytes)
             for one in found
-            if one.started_as is None and one.group not in groups
+            if one.started_as is None and one.group not in groups and one.pid not in kernels
         )
 
     async def aclose(self) -> None:
         """The sandbox has ended, and with it all of them: wait until they are written down. May be called twice."""
         await _finish(self._running, _CLOSE_S)
         await _finish(self._listening, 0)
+
+
+def _belonging(found: Sequence[RunningProcess], below: Callable[[ProcessId], int]) -> set[int]:
+    """Those below the started ones that are not what code has started: an agent that tidies up would end its memory."""
+    belonging: set[int] = set()
+    left = {one.pid: below(one.started_as) for one in found if one.started_as is not None}
+    while left := {one.pid: left[one.parent] - 1 for one in found if left.get(one.parent, 0) > 0}:
+        belonging |= left.keys()
+    return belonging
 
 
 def _outcome(end: ProcessExit, *, in_time: bool, was_interrupted: bool) -> Outcome:

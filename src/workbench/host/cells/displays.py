@@ -20,6 +20,8 @@ MOST_OF_A_PICTURE = 6_700_000
 _PLAIN, _SVG = "text/plain", "image/svg+xml"
 # Of displays that are left out and may be updated.
 _MOST_IDS = 10_000
+# Characters of a type or an id. Real ones have a few dozen; longer ones are made only to be long.
+MOST_OF_A_NAME = 200
 _ENDINGS = {
     _PLAIN: "txt",
     "text/html": "html",
@@ -46,11 +48,18 @@ class Kept:
     """of the piece that it comes from"""
     large: Mapping[str, int]
     """formats that are not in it, and how long they are"""
+    misnamed: int = 0
+    """formats that are not in it, nor in files, as their types are too long"""
 
     @property
     def files(self) -> dict[str, str]:
         """By format: what the file is called that it goes into."""
         return {mime: f"display-{self.number}-{at}.{_ending(mime)}" for at, mime in enumerate(self.large)}
+
+    @property
+    def bytes(self) -> int:
+        """About what it takes in an answer, which names the formats in files as well."""
+        return size_of(self.display) + sum(map(_bytes_of, self.large))
 
 
 class DisplayKeeper:
@@ -94,12 +103,14 @@ class DisplayKeeper:
 
     def _append(self, shown: Display) -> bool:
         kept = _without_large(shown, self._number)
-        if len(self._kept) < self._most and self._has_room(kept.display, 0):
+        if len(self._kept) < self._most and self._has_room(kept, 0):
             self._kept.append(kept)
-            self.bytes += size_of(kept.display)
+            self.bytes += kept.bytes
             return True
         self.left_out += 1
-        if shown.display_id and len(self._left_out_ids) < _MOST_IDS:
+        # BARRIER: the guest chooses the id, which may be nearly a whole message; held by
+        # tests/unit/host/test_cell_output.py.
+        if 0 < len(shown.display_id) <= MOST_OF_A_NAME and len(self._left_out_ids) < _MOST_IDS:
             self._left_out_ids.add(shown.display_id)
         return False
 
@@ -114,26 +125,26 @@ class DisplayKeeper:
             return self._append(replace(update, is_update=True))
         whole = True
         for number in at:
-            before = self._kept[number].display
-            after = _without_large(replace(before, data=update.data, metadata=update.metadata), self._number)
-            if not self._has_room(after.display, size_of(before)):
+            before = self._kept[number]
+            after = _without_large(replace(before.display, data=update.data, metadata=update.metadata), self._number)
+            if not self._has_room(after, before.bytes):
                 self.left_out += 1
                 whole = False
-                after = Kept(_too_large(before), self._number, {})
-            self.bytes += size_of(after.display) - size_of(before)
+                after = Kept(_too_large(before.display), self._number, {})
+            self.bytes += after.bytes - before.bytes
             self._kept[number] = after
         return whole
 
-    def _has_room(self, display: Display, freed: int) -> bool:
-        return self.bytes - freed + size_of(display) <= self._most_bytes
+    def _has_room(self, kept: Kept, freed: int) -> bool:
+        return self.bytes - freed + kept.bytes <= self._most_bytes
 
 
 def _without_large(display: Display, number: int) -> Kept:
-    large = {mime: len(value) for mime, value in display.data.items() if len(value) > _most_of(mime)}
-    if not large:
-        return Kept(display, number, large)
-    small = {mime: value for mime, value in display.data.items() if mime not in large}
-    return Kept(replace(display, data=small), number, large)
+    # BARRIER: the guest chooses the types, and a result holds each of them; held by tests/host/test_hostile_kernels.py.
+    named = {mime: value for mime, value in display.data.items() if len(mime) <= MOST_OF_A_NAME}
+    large = {mime: len(value) for mime, value in named.items() if len(value) > _most_of(mime)}
+    small = {mime: value for mime, value in named.items() if mime not in large}
+    return Kept(replace(display, data=small), number, large, len(display.data) - len(named))
 
 
 def _too_large(display: Display) -> Display:
@@ -158,7 +169,11 @@ def _ending(mime: str) -> str:
 def size_of(display: Display) -> int:
     """About what it takes in an answer: pictures are base64, and other text is at most four bytes a character."""
     texts = (*display.data, *display.data.values(), display.metadata, display.display_id)
-    return sum(len(text) if text.isascii() else len(text.encode(errors="replace")) for text in texts)
+    return sum(map(_bytes_of, texts))
+
+
+def _bytes_of(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode(errors="replace"))
 
 
 def without_text(result: Display) -> Display:

@@ -8,7 +8,7 @@ import threading
 from dataclasses import replace
 
 from workbench.host.cells.cell_spool import CellSpool, short_error
-from workbench.host.cells.displays import DisplayKeeper, Kept, text_of
+from workbench.host.cells.displays import MOST_OF_A_NAME, DisplayKeeper, Kept, text_of
 from workbench.host.cells.mount_files import Mount
 from workbench.host.cells.whole_output import DISPLAYS, Wanted, Written, write_whole
 from workbench.model.execution import CellError, Display, Piece, PieceKind, Text
@@ -127,6 +127,8 @@ class Recorder:
             written = self._written.get(name, Written(None, "it was not kept"))
             where = f"is in {written.path}" if written.path else f"is not in a file: {written.reason}"
             said.append(f"{mime[:_MOST_OF_A_TYPE]} of {kept.large[mime]:,} characters {where}")
+        if kept.misnamed:
+            said.append(f"formats left out as their types have over {MOST_OF_A_NAME} characters: {kept.misnamed:,}")
         return said
 
     @property

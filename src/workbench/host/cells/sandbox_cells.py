@@ -28,7 +28,7 @@ from workbench.host.cells.words import Place, over_quota_words
 from workbench.host.waits import MAX_WAIT_S, bounded
 from workbench.model.calls import Caller
 from workbench.model.execution import Cell, CellResult, Command, CommandResult, Receipt
-from workbench.model.ids import KernelId, SandboxId, cell_id, kernel_id
+from workbench.model.ids import KernelId, ProcessId, SandboxId, cell_id, kernel_id
 from workbench.model.runtime import Runtime, Runtimes
 from workbench.wire import kernels as wire
 
@@ -335,7 +335,14 @@ class SandboxCells:
     async def list_processes(self) -> wire.ProcessList:
         """What runs in the background."""
         self._check_living()
-        return wire.ProcessList(processes=await self._commands.background())
+        return wire.ProcessList(processes=await self._commands.background(self._processes_below))
+
+    def _processes_below(self, process: ProcessId) -> int:
+        """How many belong to one that was started, each started by the one before: those of a program that is kept."""
+        kernel = kernel_of(process)
+        hosted = self._kernels.get(kernel) if kernel is not None else None
+        runtime = hosted.wanted.runtime if hosted is not None else None
+        return 0 if runtime is None or runtime.forked else runtime.processes
 
     @property
     def busy(self) -> bool:
