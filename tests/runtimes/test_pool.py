@@ -8,6 +8,7 @@ import dataclasses
 import json
 import os
 import signal
+import subprocess
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,12 @@ class Pooling:
         self._launcher = launcher
         self._runtimes = load_runtimes()
 
+    def packages(self) -> Path:
+        """An empty folder of a session's packages."""
+        made = self._options.packages_root / "of-one"
+        made.mkdir(parents=True)
+        return made
+
     def ahead(self, runtime: str = "node") -> Ahead | None:
         known = self._runtimes.find(runtime)
         assert known is not None
@@ -64,6 +71,7 @@ class Pooling:
         folder: str = "/mnt/files",
         wanted: str = "node",
         tier: Tier = STANDARD,
+        packages: Path | None = None,
     ) -> AsyncIterator[Session]:
         identity = new_sandbox_id()
         files = self._options.files_root / identity
@@ -71,7 +79,13 @@ class Pooling:
         (files / "whose.txt").write_text(identity)
         entry = "kernel" if wanted == "python" else "program_kernel"
         spec = SandboxSpec(
-            id=identity, tier=tier, files=files, env=env or {}, first_entry=entry, ahead=self.ahead(wanted)
+            id=identity,
+            tier=tier,
+            files=files,
+            packages=packages,
+            env=env or {},
+            first_entry=entry,
+            ahead=self.ahead(wanted),
         )
         sandbox = await self.engine.create(spec)
         spool = self._options.run_dir / "spool"
@@ -207,6 +221,26 @@ async def test_r_waits_as_well_and_has_the_variables_and_the_folder_of_its_sessi
     # Where R keeps its own files is not the same in two processes.
     assert {line for line in cold ^ waited if not line.startswith("R_SESSION_TMPDIR=")} == set()
     assert [len([one for one in ran.displays if "image/png" in one.data]) for ran in seen] == [1, 1]
+
+
+async def test_r_that_waited_finds_the_packages_that_its_session_has_already(pooling: Pooling, tmp_path: Path) -> None:
+    packages = pooling.packages()
+    library = packages / "r" / "library"
+    library.mkdir(parents=True)
+    source = tmp_path / "tiny"
+    (source / "R").mkdir(parents=True)
+    (source / "DESCRIPTION").write_text("Package: tiny\nVersion: 1.0\nTitle: T\nDescription: D.\nLicense: MIT\n")
+    (source / "NAMESPACE").write_text("export(six)\n")
+    (source / "R" / "six.R").write_text("six <- function() 6\n")
+    install = ("R", "CMD", "INSTALL", "--no-docs", "--no-test-load", f"--library={library}", os.fspath(source))
+    await asyncio.to_thread(subprocess.run, install, check=True, capture_output=True)
+    async with pooling.session(wanted="r"):
+        pass
+    waiting = await pooling.until_one_waits("r")
+    async with pooling.session(wanted="r", packages=packages) as session:
+        assert _program(session, "r") == waiting
+        ran = await session.run("cat(requireNamespace('tiny', quietly = TRUE), tiny::six())")
+        assert (ran.outcome, ran.stdout.text) == (Outcome.OK, "TRUE 6")
 
 
 async def test_two_sessions_never_get_the_same_one_and_see_nothing_of_each_other(pooling: Pooling) -> None:
