@@ -30,6 +30,7 @@ from workbench.kernels.launcher import JupyterLauncher
 from workbench.model.execution import Outcome
 from workbench.model.ids import new_sandbox_id
 from workbench.model.process import Limit
+from workbench.model.session import WITHOUT_TOOLS
 from workbench.model.tier import STANDARD, TIERS, Tier
 from workbench.runtimes.loading import load_runtimes
 from workbench.settings import Settings
@@ -277,6 +278,33 @@ async def test_what_node_reads_at_its_start_is_a_start_of_its_own(pooling: Pooli
         assert (await session.run("new Date(0).getHours()")).results.text == "9"
         heap = "Math.round(require('v8').getHeapStatistics().heap_size_limit / 2 ** 20)"
         assert int((await session.run(heap)).results.text) < 200
+
+
+async def test_where_r_keeps_its_own_files_is_a_start_of_its_own(pooling: Pooling) -> None:
+    async with pooling.session(wanted="r"):
+        pass
+    waiting = await pooling.until_one_waits("r")
+    async with pooling.session({"TMPDIR": "/mnt/files"}, wanted="r") as session:
+        assert _program(session, "r") != waiting
+        assert (await session.run("cat(dirname(tempdir()))")).stdout.text == "/mnt/files"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "helpers", "told"),
+    [
+        ("node", "console.log(typeof web_search, typeof upload_local_file)", "undefined function\n"),
+        ("r", "cat(exists('web_search'), exists('upload_local_file'))", "FALSE TRUE"),
+    ],
+    ids=["node", "r"],
+)
+async def test_a_session_without_tool_execution_has_no_such_helpers_though_a_kernel_waited(
+    pooling: Pooling, wanted: str, helpers: str, told: str
+) -> None:
+    async with pooling.session(wanted=wanted):
+        pass
+    await pooling.until_one_waits(wanted)
+    async with pooling.session(WITHOUT_TOOLS, wanted=wanted) as session:
+        assert (await session.run(helpers)).stdout.text == told
 
 
 async def test_a_larger_tier_is_a_larger_one(pooling: Pooling) -> None:
