@@ -8,6 +8,7 @@ import dataclasses
 import json
 import os
 import signal
+import subprocess
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ from workbench.kernels.launcher import JupyterLauncher
 from workbench.model.execution import Outcome
 from workbench.model.ids import new_sandbox_id
 from workbench.model.process import Limit
+from workbench.model.session import WITHOUT_TOOLS
 from workbench.model.tier import STANDARD, TIERS, Tier
 from workbench.runtimes.loading import load_runtimes
 from workbench.settings import Settings
@@ -52,6 +54,12 @@ class Pooling:
         self._launcher = launcher
         self._runtimes = load_runtimes()
 
+    def packages(self) -> Path:
+        """An empty folder of a session's packages."""
+        made = self._options.packages_root / "of-one"
+        made.mkdir(parents=True)
+        return made
+
     def ahead(self, runtime: str = "node") -> Ahead | None:
         known = self._runtimes.find(runtime)
         assert known is not None
@@ -64,6 +72,7 @@ class Pooling:
         folder: str = "/mnt/files",
         wanted: str = "node",
         tier: Tier = STANDARD,
+        packages: Path | None = None,
     ) -> AsyncIterator[Session]:
         identity = new_sandbox_id()
         files = self._options.files_root / identity
@@ -71,7 +80,13 @@ class Pooling:
         (files / "whose.txt").write_text(identity)
         entry = "kernel" if wanted == "python" else "program_kernel"
         spec = SandboxSpec(
-            id=identity, tier=tier, files=files, env=env or {}, first_entry=entry, ahead=self.ahead(wanted)
+            id=identity,
+            tier=tier,
+            files=files,
+            packages=packages,
+            env=env or {},
+            first_entry=entry,
+            ahead=self.ahead(wanted),
         )
         sandbox = await self.engine.create(spec)
         spool = self._options.run_dir / "spool"
@@ -209,6 +224,26 @@ async def test_r_waits_as_well_and_has_the_variables_and_the_folder_of_its_sessi
     assert [len([one for one in ran.displays if "image/png" in one.data]) for ran in seen] == [1, 1]
 
 
+async def test_r_that_waited_finds_the_packages_that_its_session_has_already(pooling: Pooling, tmp_path: Path) -> None:
+    packages = pooling.packages()
+    library = packages / "r" / "library"
+    library.mkdir(parents=True)
+    source = tmp_path / "tiny"
+    (source / "R").mkdir(parents=True)
+    (source / "DESCRIPTION").write_text("Package: tiny\nVersion: 1.0\nTitle: T\nDescription: D.\nLicense: MIT\n")
+    (source / "NAMESPACE").write_text("export(six)\n")
+    (source / "R" / "six.R").write_text("six <- function() 6\n")
+    install = ("R", "CMD", "INSTALL", "--no-docs", "--no-test-load", f"--library={library}", os.fspath(source))
+    await asyncio.to_thread(subprocess.run, install, check=True, capture_output=True)
+    async with pooling.session(wanted="r"):
+        pass
+    waiting = await pooling.until_one_waits("r")
+    async with pooling.session(wanted="r", packages=packages) as session:
+        assert _program(session, "r") == waiting
+        ran = await session.run("cat(requireNamespace('tiny', quietly = TRUE), tiny::six())")
+        assert (ran.outcome, ran.stdout.text) == (Outcome.OK, "TRUE 6")
+
+
 async def test_two_sessions_never_get_the_same_one_and_see_nothing_of_each_other(pooling: Pooling) -> None:
     async with pooling.session():
         pass
@@ -243,6 +278,33 @@ async def test_what_node_reads_at_its_start_is_a_start_of_its_own(pooling: Pooli
         assert (await session.run("new Date(0).getHours()")).results.text == "9"
         heap = "Math.round(require('v8').getHeapStatistics().heap_size_limit / 2 ** 20)"
         assert int((await session.run(heap)).results.text) < 200
+
+
+async def test_where_r_keeps_its_own_files_is_a_start_of_its_own(pooling: Pooling) -> None:
+    async with pooling.session(wanted="r"):
+        pass
+    waiting = await pooling.until_one_waits("r")
+    async with pooling.session({"TMPDIR": "/mnt/files"}, wanted="r") as session:
+        assert _program(session, "r") != waiting
+        assert (await session.run("cat(dirname(tempdir()))")).stdout.text == "/mnt/files"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "helpers", "told"),
+    [
+        ("node", "console.log(typeof web_search, typeof upload_local_file)", "undefined function\n"),
+        ("r", "cat(exists('web_search'), exists('upload_local_file'))", "FALSE TRUE"),
+    ],
+    ids=["node", "r"],
+)
+async def test_a_session_without_tool_execution_has_no_such_helpers_though_a_kernel_waited(
+    pooling: Pooling, wanted: str, helpers: str, told: str
+) -> None:
+    async with pooling.session(wanted=wanted):
+        pass
+    await pooling.until_one_waits(wanted)
+    async with pooling.session(WITHOUT_TOOLS, wanted=wanted) as session:
+        assert (await session.run(helpers)).stdout.text == told
 
 
 async def test_a_larger_tier_is_a_larger_one(pooling: Pooling) -> None:

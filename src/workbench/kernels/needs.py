@@ -8,8 +8,8 @@ import shutil
 from workbench.errors import KernelUnavailable
 from workbench.model.runtime import Need, Runtime
 
-# The machine's own part of what sandboxes look programs up in.
-_PATH = "/usr/local/bin:/usr/bin:/bin"
+# The machine's own part of what sandboxes look programs up in; scripts/has-program looks in the same.
+_FOLDERS = ("/usr/local/bin", "/usr/bin", "/bin")
 # Of the machine's folders, those that sandboxes see; a link that leads out of them leads nowhere inside.
 _SEEN = ("/usr/", "/bin/", "/sbin/", "/lib/")
 
@@ -32,10 +32,12 @@ def check_needs(runtime: Runtime, *, isolated: bool) -> None:
 
 
 def _there(name: str, isolated: bool) -> bool:
-    found = name if "/" in name else shutil.which(name, path=_PATH)
-    if found is None or not os.path.exists(found):
-        return False
-    return not isolated or os.path.realpath(found).startswith(_SEEN)
+    if "/" in name:
+        found = [name] if os.path.exists(name) else []
+    else:
+        # Whoever meets a link that leads nowhere looks on in the next folder.
+        found = [path for folder in _FOLDERS if (path := shutil.which(name, path=folder)) is not None]
+    return any(not isolated or os.path.realpath(path).startswith(_SEEN) for path in found)
 
 
 def _names(missing: list[Need]) -> str:

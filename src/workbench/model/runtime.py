@@ -34,7 +34,7 @@ class Runtime:
     aliases: tuple[str, ...] = ()
     """other names that callers may use"""
     argv: tuple[str, ...] = ()
-    """the command of its kernel; empty for the image's own interpreter, which is forked"""
+    """the command of its kernel; empty for the image's own interpreter, which is forked: `python`, and no other"""
     env: tuple[tuple[str, str], ...] = ()
     """variables that its kernel needs"""
     needs: tuple[Need, ...] = ()

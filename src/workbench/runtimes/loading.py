@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from workbench.errors import InvalidRequest
-from workbench.model.runtime import CONNECTION_FILE, Runtime, Runtimes
+from workbench.model.runtime import CONNECTION_FILE, PYTHON, Runtime, Runtimes
 
 _SHIPPED = Path(__file__).parent
 _MOST_BYTES = 64 * 1024
@@ -47,7 +47,19 @@ def _read(path: Path) -> Runtime:
         raise InvalidRequest(f"{path}: the command of a kernel needs {CONNECTION_FILE} where its connection file goes")
     if one.name != path.stem or not one.name.isidentifier() or one.name != one.name.lower():
         raise InvalidRequest(f"{path} describes {one.name!r}; the name is a small-letter word, and the file's own")
+    _check_command(path, one)
     return one
+
+
+def _check_command(path: Path, one: Runtime) -> None:
+    """What goes by the name of Python is forked, and whatever is forked goes by it."""
+    if one.name == PYTHON and one.argv:
+        raise InvalidRequest(
+            f"{path}: {PYTHON} is the image's own interpreter and has no command (argv); another kernel of Python "
+            "needs another name"
+        )
+    if one.name != PYTHON and not one.argv:
+        raise InvalidRequest(f"{path}: {one.name} needs argv, the command of its kernel; {PYTHON} alone has none")
 
 
 def _check_names(found: dict[str, Runtime]) -> None:

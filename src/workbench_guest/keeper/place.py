@@ -10,6 +10,7 @@ import shutil
 import socket
 import stat
 import tempfile
+import zlib
 from pathlib import Path
 
 # Ports of an ipc transport are ends of names. Nobody asks for heartbeats; every program wants a name for them.
@@ -26,8 +27,9 @@ class Place:
     """Made for one program. `close` leaves nothing of it, and may be called twice."""
 
     def __init__(self, kernel: str) -> None:
-        # No id has a comma: what is another kernel's is left alone.
-        prefix = f".kernel-{kernel},"
+        # No id has a comma: what is another kernel's is left alone, and what is another sandbox's where /tmp is the
+        # machine's own, in which all have a kernel of this name.
+        prefix = f".kernel-{kernel},{_whose()},"
         parent = _short_parent(len(prefix))
         # Of a memory before this one that was killed while it started.
         for left in parent.glob(f"{prefix}*"):
@@ -89,6 +91,12 @@ class Place:
         self.hide()
         while self._found:
             os.close(self._found.popitem()[1])
+
+
+def _whose() -> str:
+    """A short word for the sandbox: its id, and a folder, as two hosts may have sandboxes of one id."""
+    words = (os.environ.get(name, "") for name in ("WORKBENCH_SANDBOX", "TMPDIR"))
+    return f"{zlib.crc32(os.fsencode(':'.join(words))):08x}"
 
 
 def _short_parent(more: int) -> Path:

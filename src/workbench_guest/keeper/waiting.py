@@ -16,7 +16,9 @@ from workbench_guest.keeper.program import Order, end_program, start_program
 from workbench_guest.memory_file import memory_file
 
 # What any program, its loader or its libraries may have looked at while it started: nobody can tell it otherwise later.
-_READ_AT_START = ("LD_", "OPENSSL_", "SSL_", "MALLOC_", "GLIBC_", "ICU_", "LC_", "LANG", "TZ")
+_READ_BY_ANY = ("LD_", "OPENSSL_", "SSL_", "MALLOC_", "GLIBC_", "ICU_", "LC_", "LANG", "TZ")
+# Kernels of ours install their helpers as they start, and not all of them without tool execution.
+_READ_BY_OURS = ("WORKBENCH_TOOL_EXECUTION",)
 
 
 class WaitingProgram:
@@ -47,7 +49,7 @@ class WaitingProgram:
         return same and self._read(os.environ) == self._read(self._started_with)
 
     def _read(self, env: Mapping[str, str]) -> dict[str, str]:
-        names = (*_READ_AT_START, *self._order.read_at_start)
+        names = (*_READ_BY_ANY, *_READ_BY_OURS, *self._order.read_at_start)
         return {name: value for name, value in env.items() if name.startswith(names)}
 
     def tell(self) -> None:

@@ -10,11 +10,11 @@ _OF_R = "R_"
 _told = os.environ.get("WORKBENCH_BEGIN")
 
 
-def begin() -> None:
-    """The session's variables, all of them, and its folder; nothing where they were known at the start."""
+def begin() -> bool:
+    """The session's variables, all of them, and its folder; nothing, and False, where they were known at the start."""
     global _told
     if _told is None:
-        return
+        return False
     with open(int(_told), encoding="utf-8") as file:
         session = json.load(file)
     _told = None
@@ -24,3 +24,4 @@ def begin() -> None:
     os.environ.update(theirs)
     os.environ.setdefault("LANG", "C.UTF-8")
     os.chdir(session["cwd"])
+    return True

@@ -22,6 +22,13 @@ start <- function(files) {
   "ok"
 }
 
+# R drops folders of packages that are not there when it starts, as the session's is where nobody has the sandbox yet.
+find_packages <- function(...) {
+  masks <- "workbench:packages"
+  if (masks %in% search()) environment(get("library", masks))$use_folder()
+  "ok"
+}
+
 # How many expressions there are; or why it is no code.
 begin <- function(code) {
   cell$expressions <- NULL

@@ -78,7 +78,8 @@ class Kernel:
             # One that came late is about no cell any more.
             self._r.interrupted = False
             if message is not None:
-                begin()
+                if begin():
+                    self._say("find_packages")
                 self._busy = True
                 self._serve(message)
                 self._busy = False

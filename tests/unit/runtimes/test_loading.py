@@ -92,6 +92,26 @@ def test_a_program_that_is_not_told_where_its_connection_file_is_is_refused(tmp_
         load_runtimes(tmp_path)
 
 
+@pytest.mark.parametrize("name", ["one", "bash"])
+def test_a_language_that_has_no_command_is_refused_and_not_run_as_python(tmp_path: Path, name: str) -> None:
+    write(tmp_path, name, argv=[])
+    with pytest.raises(InvalidRequest, match=rf"{name}\.json: {name} needs argv, the command of its kernel"):
+        load_runtimes(tmp_path)
+
+
+def test_python_with_a_command_is_refused_and_told_to_have_another_name(tmp_path: Path) -> None:
+    write(tmp_path, "python")
+    with pytest.raises(InvalidRequest, match=r"python\.json: python is the image's own .* needs another name"):
+        load_runtimes(tmp_path)
+
+
+def test_python_may_be_described_anew_as_long_as_it_has_no_command(tmp_path: Path) -> None:
+    write(tmp_path, "python", title="Our Python", argv=[])
+    python = load_runtimes(tmp_path).find("python")
+    assert python is not None
+    assert (python.title, python.forked) == ("Our Python", True)
+
+
 def test_two_of_one_name_are_refused(tmp_path: Path) -> None:
     write(tmp_path, aliases=["bash"])
     with pytest.raises(InvalidRequest, match="two runtimes are called 'bash'"):
