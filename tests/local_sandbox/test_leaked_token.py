@@ -32,9 +32,12 @@ SHUT_OUT_S = 20.0
 OWNERS = {
     "branch",
     "change_session",
+    "create_context",
     "create_local_sandbox",
     "create_token",
     "delete_session",
+    "remove_context",
+    "restart_context",
     "api_change_session",
     "api_delete_session",
 }

@@ -17,13 +17,13 @@ pytestmark = pytest.mark.skipif(
 
 PROGRAMS = (
     Program(name="in the image", file="a.R", code="library(jsonlite); cat(toJSON(1))", stdout="[1]"),
-    Program(name="a probe", file="a.R", code="cat(requireNamespace('data.table', quietly = TRUE))", stdout="FALSE"),
+    Program(name="a probe", file="a.R", code="cat(requireNamespace('R.methodsS3', quietly = TRUE))", stdout="FALSE"),
     Program(name="its own answer", file="a.R", code="tryCatch(library(praise), error = function(e) cat('none'))",
             stdout="none", hints=("optional-import",)),
     Program(name="a dot in its name", file="a.R",
-            code="suppressMessages(library(data.table)); cat(nrow(data.table(a = 1:3)))",
-            stdout="3", installed=("r-cran-data.table",)),
-    Program(name="it is there already", file="a.R", code="cat(requireNamespace('data.table', quietly = TRUE))",
+            code="suppressMessages(library(R.methodsS3)); cat(is.function(setMethodS3))",
+            stdout="TRUE", installed=("r-cran-r.methodss3",)),
+    Program(name="it is there already", file="a.R", code="cat(requireNamespace('R.methodsS3', quietly = TRUE))",
             stdout="TRUE"),
     Program(name="mistyped", file="a.R", code="library(dplry)", ok=False, says=("did you mean 'dplyr'?",),
             hints=("package-not-supported",)),
