@@ -16,6 +16,12 @@ from workbench.wire import kernels as wire
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.isolation]
 MAIN: dict[str, Any] = {"sandbox": "sb", "kernel": "main"}
+# On the engine that isolates nothing the kernels of other tests, and of other people, are in sight: only those of the
+# sandbox, by the word for it that their folders have in their names.
+_OWN = (
+    "word=$(python3 -c 'import os, sys, zlib; print(format(zlib.crc32(os.fsencode(sys.argv[1])), str(\"08x\")))' "
+    '"$WORKBENCH_SANDBOX:$TMPDIR"); own() { pgrep -f "[k]ernel-main,$word,"; }'
+)
 EVERY = pytest.mark.parametrize("runtime", LANGUAGES)
 
 
@@ -117,8 +123,8 @@ async def test_a_death_between_cells_is_told_by_the_next_one(house: House, runti
     language = LANGUAGES[runtime]
     async with house.session(runtime) as session:
         await session.run(language.keep)
-        await session.command("pkill -9 -f [k]ernel-main,")
-        await session.until("pgrep -c -f '[k]ernel-main,'", "1")
+        await session.command(f"{_OWN}; kill -9 $(own)")
+        await session.until(f"{_OWN}; own | wc -l", "1")
         after = await session.run(language.keep)
         assert (after.outcome, after.receipt.state, after.receipt.epoch) == (Outcome.OK, MemoryState.LOST, 2)
 
@@ -151,9 +157,9 @@ async def test_a_restart_begins_anew(house: House, runtime: str) -> None:
 
 async def test_nothing_is_left_of_a_kernel_that_ended(house: House) -> None:
     async with house.session("bash") as session:
-        await session.until("pgrep -c -f '[k]ernel-main,'", "1")
+        await session.until(f"{_OWN}; own | wc -l", "1")
         await session.cells.end_kernel(wire.EndKernel(**MAIN))
-        await session.until("ls -A $TMPDIR | grep -c kernel; pgrep -c -f '[k]ernel-main,'", "0\n0")
+        await session.until(f"{_OWN}; ls -A $TMPDIR | grep -c kernel; own | wc -l", "0\n0")
 
 
 async def test_two_kernels_of_two_languages_share_the_files_of_a_session(house: House) -> None:
@@ -252,7 +258,7 @@ async def test_a_keeper_that_is_killed_takes_its_program_along(house: House) -> 
         assert ended.outcome is Outcome.LOST
         assert "killed by signal 9" in ended.explanation
         assert (await session.run("import os\nprint(os.getpid() > 0)")).stdout.text == "True\n"
-        await session.until("pgrep -c -f '[k]ernel-main,'", "1")
+        await session.until(f"{_OWN}; own | wc -l", "1")
 
 
 async def test_an_end_that_is_asked_for_while_a_program_starts_leaves_nothing(house: House) -> None:
@@ -264,7 +270,7 @@ async def test_an_end_that_is_asked_for_while_a_program_starts_leaves_nothing(ho
             await session.cells.end_kernel(wire.EndKernel(**MAIN))
             await asyncio.wait([starting])
             starting.exception()
-        await session.until("pgrep -c -f '[k]ernel-main,'", "0")
+        await session.until(f"{_OWN}; own | wc -l", "0")
 
 
 async def test_a_program_that_writes_nonsense_into_its_sockets_harms_its_own_session_alone(house: House) -> None:
