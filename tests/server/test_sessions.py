@@ -6,6 +6,7 @@ import secrets
 
 import httpx2
 import nbformat
+from tests.host.support import eventually
 from tests.server.running import Running, make_key, problem_of
 
 from workbench.model.access import Scope
@@ -62,8 +63,12 @@ def test_variables_processes_undo_branch_and_restart(client: httpx2.Client) -> N
     variables = {one["name"]: one["preview"] for one in client.get(f"/v1/sessions/{name}/variables").json()["items"]}
     assert variables["word"] == "'two'"
     client.post(f"/v1/sessions/{name}/commands", json={"command": "nohup sleep 300 >/dev/null 2>&1 &"})
-    processes = client.get(f"/v1/sessions/{name}/processes").json()["items"]
-    assert "sleep 300" in [one["command"] for one in processes]
+
+    def background() -> list[str]:
+        return [one["command"] for one in client.get(f"/v1/sessions/{name}/processes").json()["items"]]
+
+    # bash is not yet what it becomes when the command has ended.
+    eventually(lambda: "sleep 300" in background(), "the process is listed")
     undone = client.post(f"/v1/sessions/{name}/undo")
     assert (undone.status_code, undone.json()["session"]["epoch"]) == (200, 2)
     assert run(client, name, "word").json()["result"]["results"]["text"] == "'one'"
