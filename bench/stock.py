@@ -78,7 +78,8 @@ async def started(
     manager._kernel_spec = KernelSpec(  # noqa: SLF001  the only way to name a program that is not installed as a spec
         argv=list(argv), display_name="stock"
     )
-    env = {**env, "PATH": os.environ["PATH"], "HOME": str(folder), "LANG": "C.UTF-8"}
+    # R leaves its own files for a while behind when it is killed: they go with the folder.
+    env = {**env, "PATH": os.environ["PATH"], "HOME": str(folder), "TMPDIR": str(folder), "LANG": "C.UTF-8"}
     try:
         await manager.start_kernel(env=env, cwd=str(folder))
         client = manager.client()

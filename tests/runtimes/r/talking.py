@@ -61,7 +61,9 @@ class RKernel:
         connection = {"transport": "ipc", "ip": str(folder / "s"), "key": "a key", "signature_scheme": "hmac-sha256"}
         file = folder / "connection.json"
         file.write_text(json.dumps({**connection, **ports}))
-        base = {"PATH": os.environ["PATH"], "HOME": str(folder), "LANG": "C.UTF-8", "WORKBENCH_PYTHON": sys.executable}
+        # One that is killed leaves its own files for a while behind: they go with the folder.
+        own = {"HOME": str(folder), "TMPDIR": str(folder)}
+        base = {"PATH": os.environ["PATH"], **own, "LANG": "C.UTF-8", "WORKBENCH_PYTHON": sys.executable}
         self.process = subprocess.Popen(
             [sys.executable, "-I", str(KERNEL), str(file)],
             cwd=folder, env={**base, "R_PROFILE": str(HOOKS), **env}, start_new_session=True,
