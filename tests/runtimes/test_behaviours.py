@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 
+import httpx2
 import pytest
 from tests.runtimes.asking import Session
 from tests.runtimes.languages import LANGUAGES, Language
@@ -149,6 +150,13 @@ def test_the_receipt_tells_names_and_the_folder(own_session: Session, language: 
         assert receipt["added"] == [language.name], receipt
         assert receipt["working_folder"] == "/home/user"
     assert "/home/user" in own_session.value(language.folder)
+
+
+def test_a_session_may_have_a_path_of_its_own(client: httpx2.Client, language: Language) -> None:
+    made = Session.made(client, language.runtime, env={"PATH": "/usr/bin:/bin"})
+    made.run(language.assign)
+    assert made.value(language.use) == language.value
+    made.delete()
 
 
 def test_a_restart_gives_an_empty_memory_and_says_so(own_session: Session, language: Language) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 PYTHON = "python"
-CONNECTION_FILE, GUEST = "{connection_file}", "{guest}"
-"""in the command of a kernel: where its connection file is, and the folder that the guest's packages are in"""
+CONNECTION_FILE, GUEST, IMAGE_PYTHON = "{connection_file}", "{guest}", "{python}"
+"""in the command of a kernel: its connection file, the folder of the guest's packages, the image's interpreter"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

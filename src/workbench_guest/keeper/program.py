@@ -46,7 +46,9 @@ def start_program(
     """In our own process group. `session` is where it will be told what it is started without."""
     path = place.write_file(order.key, order.name)
     guest = os.path.dirname(next(iter(workbench_guest.__path__)))
-    argv = [part.replace("{connection_file}", path).replace("{guest}", guest) for part in order.argv]
+    # Not by the session's PATH, which may lead to another interpreter or to none.
+    meant = {"{connection_file}": path, "{guest}": guest, "{python}": sys.executable}
+    argv = [_filled_in(part, meant) for part in order.argv]
     out, err = printed
     mine = os.getpid()
     try:
@@ -62,6 +64,12 @@ def start_program(
         )
     except OSError as problem:
         sys.exit(f"{argv[0]} cannot be started: {problem.strerror or problem}")
+
+
+def _filled_in(part: str, meant: Mapping[str, str]) -> str:
+    for name, value in meant.items():
+        part = part.replace(name, value)
+    return part
 
 
 def end_program(program: subprocess.Popen[bytes]) -> None:
